@@ -1,4 +1,4 @@
-"""Libraries that only some tools and commands need. They come with an extra of the package: `turnloom[web]`."""
+"""Libraries that only some tools, channels and commands need. They come with an extra: `turnloom[web]`."""
 
 from functools import cache
 from importlib.util import find_spec
@@ -9,6 +9,7 @@ EXTRAS = {
     "calendars": ("caldav", "icalendar"),
     "web": ("trafilatura",),
     "mcp": ("mcp", "uvicorn"),
+    "channels": ("slack_sdk", "twilio"),
 }
 """Extra -> the modules that it brings."""
 

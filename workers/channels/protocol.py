@@ -90,8 +90,9 @@ class Message:
     """1 to 8,000 characters. Media is noted in brackets: `[image] our room`."""
     at: datetime | None = None
     """The provider's time."""
-    order: int
-    """Grows with the order in which the provider got the conversation's messages. Numbers are sparse."""
+    order: int | None = None
+    """Grows with the order in which the provider got the conversation's messages. Numbers are sparse, and equal ones
+    stand in the order of arrival; None if the channel tells no order."""
     media: tuple[Media, ...] = ()
     choice: str | None = None
     """The payload of the button or list row that was tapped, as `Choice.payload` had it."""
@@ -167,6 +168,8 @@ class Receipt:
     failure: TryLater | Refused | WindowClosed | None = None
     """Why it failed; None for other statuses."""
     recipient: str | None = None
+    key: str | None = None
+    """The delivery's key, if the channel hands it back: it recognises a message whose `provider_id` never arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +219,6 @@ class Adapter(Protocol):
     """The shape of an account's configuration."""
     accepted: ClassVar[Answer]
     """What the provider is answered, with status 200, when what it posted is recorded."""
-    window: ClassVar[timedelta | None]
-    """For how long after a person's last message free messages may be sent to them; None: always."""
 
     def verify(self, account: Account, request: Inbound, now: datetime) -> None:
         """Check that the provider sent the request.
@@ -248,6 +249,9 @@ class Adapter(Protocol):
         Without choices, those of the reply's question are offered; what comes back is the choice itself.
         """
 
+    def window(self, account: Account) -> timedelta | None:
+        """Return for how long after a person's last message free messages may be sent to them; None: always."""
+
     def template(self, account: Account) -> Part | None:
         """Return what may be sent when the window has closed; None if the account has no template."""
 
@@ -260,7 +264,7 @@ class Adapter(Protocol):
     def search(self, account: Account, recipient: str, part: Part, key: str, since: datetime) -> UpstreamRequest | None:
         """Return the request that asks whether a part was sent since a time; None if the provider cannot be asked."""
 
-    def found(self, answer: UpstreamResponse, part: Part, key: str) -> Sent | Unsure | None:
+    def found(self, answer: UpstreamResponse, recipient: str, part: Part, key: str) -> Sent | Unsure | None:
         """Return what the answer to `search` means; None if the part was not sent."""
 
     def probe(self, account: Account) -> UpstreamRequest:

@@ -1,0 +1,191 @@
+"""WhatsApp, by Meta's Cloud API.
+
+Sources: developers.facebook.com/docs/whatsapp/cloud-api (webhooks, messages, support/error-codes). It was not reachable
+when this was written; "unverified" marks what no recorded payload or second source confirms.
+"""
+
+import hmac
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from hashlib import sha256
+from typing import Any, ClassVar
+from urllib.parse import parse_qs
+
+from pydantic import Field, SecretStr
+
+from turnloom.models.contracts.turn import Reply
+from turnloom.models.errors import Unauthorized
+from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
+from turnloom.workers.channels.calls import answered, bearer, failed, json_request
+from turnloom.workers.channels.protocol import (
+    Account,
+    AccountConfig,
+    Answer,
+    ChannelName,
+    Choice,
+    Inbound,
+    Item,
+    Outcome,
+    Pace,
+    Part,
+    Rate,
+    Sent,
+    Unsure,
+    paced,
+    secret,
+)
+from turnloom.workers.channels.reading import whole
+from turnloom.workers.channels.whatsapp_items import failure, items
+from turnloom.workers.channels.wording import numbered, offered, texts
+
+API = "https://graph.facebook.com"
+_VERSION = "v23.0"
+"""Meta keeps a version for about two years (unverified)."""
+
+_BUTTONS, _BUTTON_TITLE, _BUTTON_BODY = 3, 20, 1_024
+_ROWS, _ROW_TITLE, _ROW_TEXT = 10, 24, 72
+_LIST_LABEL = "☰"
+"""The text of the button that opens a list: a sign, because we do not know the person's language here."""
+
+
+class WhatsAppConfig(AccountConfig):
+    """An account of WhatsApp: one phone number."""
+
+    app_secret: SecretStr = Field(min_length=1)
+    verify_token: SecretStr = Field(min_length=1)
+    access_token: SecretStr = Field(min_length=1)
+    phone_number_id: str = Field(min_length=1, max_length=64, pattern=r"^[\x21-\x2e\x30-\x7e]+$")
+    template: str | None = Field(None, max_length=512)
+    """The name of an approved template without variables. It is sent when the window has closed."""
+    template_language: str = Field("en", max_length=16)
+
+
+class WhatsApp:
+    """The adapter of WhatsApp."""
+
+    name: ClassVar[ChannelName] = "whatsapp"
+    config: ClassVar[type[AccountConfig]] = WhatsAppConfig
+    accepted: ClassVar[Answer] = Answer()
+
+    def verify(self, account: Account, request: Inbound, now: datetime) -> None:  # noqa: ARG002 - has no time in it
+        if request.method == "GET":
+            return  # the handshake has no signature, but the token
+        expected = "sha256=" + hmac.new(secret(account.config.app_secret), request.body, sha256).hexdigest()
+        given = request.headers.get("x-hub-signature-256", "")
+        if not hmac.compare_digest(expected.encode(), given.encode("utf-8", "replace")):
+            raise Unauthorized(
+                "X-Hub-Signature-256 is missing, or is not that of the app's secret", code="bad_signature"
+            )
+
+    def handshake(self, account: Account, request: Inbound) -> Answer | None:
+        if request.method != "GET":
+            return None
+        query = parse_qs(request.url.partition("?")[2])
+        token, mode, challenge = (query.get(f"hub.{name}", [""])[0] for name in ("verify_token", "mode", "challenge"))
+        expected = secret(account.config.verify_token)
+        if mode != "subscribe" or not hmac.compare_digest(expected, token.encode("utf-8", "replace")):
+            raise Unauthorized("hub.verify_token is not the account's verify_token", code="bad_verify_token")
+        return Answer(challenge[:1_000])
+
+    def parse(self, account: Account, request: Inbound) -> list[Item]:
+        return whole(partial(items, account=account), request.body)
+
+    def render(self, reply: Reply, account: Account, choices: Sequence[Choice] = ()) -> list[Part]:  # noqa: ARG002 - all accounts look alike
+        offer = offered(reply, choices)
+        interactive = _interactive(offer)
+        if offer and interactive is None:
+            return [_text(text) for text in texts(numbered(reply, offer), "whatsapp")]
+        *before, last = texts(reply, "whatsapp", last=_BUTTON_BODY if interactive else None)
+        if interactive is None:
+            return [*map(_text, before), _text(last)]
+        return [*map(_text, before), {"type": "interactive", "interactive": {**interactive, "body": {"text": last}}}]
+
+    def window(self, account: Account) -> timedelta | None:  # noqa: ARG002 - the same for all accounts
+        return timedelta(hours=24)
+
+    def template(self, account: Account) -> Part | None:
+        config = account.config
+        if config.template is None:
+            return None
+        return {
+            "type": "template",
+            "template": {"name": config.template, "language": {"code": config.template_language}},
+        }
+
+    def request(self, account: Account, recipient: str, part: Part, key: str) -> UpstreamRequest:
+        head = {"messaging_product": "whatsapp", "recipient_type": "individual", "to": recipient}
+        # Receipts bring the key back, so that a message whose answer was lost is recognised.
+        return json_request(
+            account, _url(account, "/messages"), {**head, **part, "biz_opaque_callback_data": key}, _auth(account)
+        )
+
+    def outcome(self, answer: UpstreamResponse) -> Outcome:
+        body = answered(answer)
+        match body:
+            case {"messages": [{"id": str(message_id)}, *_]}:
+                return Sent(message_id)
+            case {"error": dict(error)}:
+                return failure(error)
+        return failed(answer)
+
+    def search(self, account: Account, recipient: str, part: Part, key: str, since: datetime) -> UpstreamRequest | None:  # noqa: ARG002 - Meta cannot be asked
+        return None
+
+    def found(self, answer: UpstreamResponse, recipient: str, part: Part, key: str) -> Sent | Unsure | None:  # noqa: ARG002 - Meta cannot be asked
+        return Unsure("WhatsApp cannot be asked what was sent")
+
+    def probe(self, account: Account) -> UpstreamRequest:
+        return UpstreamRequest(
+            url=_url(account, ""),
+            params={"fields": "display_phone_number,verified_name"},
+            headers=_auth(account),
+            is_named_by_others=account.config.api_base is not None,
+        )
+
+    def fault(self, answer: UpstreamResponse) -> str | None:
+        match answered(answer):
+            case {"error": {"message": message}}:
+                return f"Meta says: {str(message)[:300]}"
+            case {"id": _}:
+                return None
+        return f"{answer.host} answered with HTTP {answer.status}, not with the phone number"
+
+    def pace(self, account: Account) -> Pace:
+        return paced(account, Pace(Rate(1 / 6, burst=10), Rate(80, burst=80)))
+
+
+def _text(text: str) -> Part:
+    return {"type": "text", "text": {"body": text}}
+
+
+def _interactive(offer: Sequence[Choice]) -> dict[str, Any] | None:
+    """Return the choices as buttons or as a list; None if there are none, or if they do not fit."""
+    titles = [choice.title for choice in offer]
+    if not offer or len(set(titles)) < len(titles) or len({choice.payload for choice in offer}) < len(offer):
+        return None  # WhatsApp refuses two buttons that look alike
+    if len(offer) <= _BUTTONS and all(len(title) <= _BUTTON_TITLE for title in titles):
+        replies = [{"type": "reply", "reply": {"id": each.payload, "title": each.title}} for each in offer]
+        return {"type": "button", "action": {"buttons": replies}}
+    if len(offer) <= _ROWS and all(len(title) <= _ROW_TEXT for title in titles):
+        rows = [_row(number, choice) for number, choice in enumerate(offer, 1)]
+        return {"type": "list", "action": {"button": _LIST_LABEL, "sections": [{"rows": rows}]}}
+    return None
+
+
+def _row(number: int, choice: Choice) -> dict[str, str]:
+    if len(choice.title) <= _ROW_TITLE:
+        return {"id": choice.payload, "title": choice.title}
+    return {"id": choice.payload, "title": str(number), "description": choice.title}
+
+
+def _url(account: Account, path: str) -> str:
+    base = (account.config.api_base or API).rstrip("/")
+    return f"{base}/{_VERSION}/{account.config.phone_number_id}{path}"
+
+
+def _auth(account: Account) -> Mapping[str, str]:
+    return bearer(account.config.access_token)
+
+
+ADAPTER = WhatsApp()
