@@ -48,7 +48,7 @@ def _end(text: str, limit: int) -> int:
 def _is_near_number(text: str, place: int) -> bool:
     """Whether a number is among the two words before or after a space; after a sentence, whether it is the next."""
     before, after = text[max(0, place - _NEAR) : place].split()[-2:], text[place : place + _NEAR].split()[:2]
-    if before and before[-1][-1] in _ENDS and not before[-1].rstrip(_ENDS).isdigit():  # German writes "5. Dezember"
+    if before and before[-1][-1] in _ENDS and not before[-1].rstrip(_ENDS).isdigit():  # German writes "5. Mai"
         before, after = [], after[:1]
     return any(_DIGIT.search(word) for word in (*before, *after))
 

@@ -25,7 +25,7 @@ def test_the_extras_are_those_of_the_package() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
 
     for extra, modules in EXTRAS.items():
-        assert sorted(line.partition(">")[0] for line in declared[extra]) == sorted(modules)
+        assert sorted(line.partition(">")[0].replace("-", "_") for line in declared[extra]) == sorted(modules)
 
 
 def test_a_tool_without_its_libraries_is_not_offered() -> None:

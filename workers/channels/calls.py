@@ -8,13 +8,15 @@ import orjson
 from pydantic import SecretStr
 
 from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
-from turnloom.workers.channels.protocol import Account, Refused, TryLater, Unsure
+from turnloom.workers.channels.protocol import ChannelAccount, MessageRefused, TryLater, Unsure
 
 _LONGEST_PAUSE_S = 3_600.0
 _MAX_ANSWER_BYTES = 262_144
 
 
-def json_request(account: Account, url: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> UpstreamRequest:
+def json_request(
+    account: ChannelAccount, url: str, body: Mapping[str, Any], headers: Mapping[str, str]
+) -> UpstreamRequest:
     """Return a POST of JSON."""
     return UpstreamRequest(
         url=url,
@@ -45,7 +47,7 @@ def answered(answer: UpstreamResponse) -> Any:
         return None
 
 
-def failed(answer: UpstreamResponse) -> TryLater | Refused | Unsure:
+def failed(answer: UpstreamResponse) -> TryLater | MessageRefused | Unsure:
     """Return what an answer means that does not say so in the provider's own terms."""
     status = str(answer.status)
     if answer.status == 429:
@@ -53,7 +55,7 @@ def failed(answer: UpstreamResponse) -> TryLater | Refused | Unsure:
     if answer.status == 503:
         return TryLater("number", status, pause(answer.headers.get("retry-after")))
     if 300 <= answer.status < 500:
-        return Refused(status, f"{answer.host} answered with HTTP {status}")
+        return MessageRefused(status, f"{answer.host} answered with HTTP {status}")
     # A success that cannot be read, or a fault behind the provider's door: the message may be on its way.
     return Unsure(f"{answer.host} answered with HTTP {status} and said nothing about the message")
 

@@ -23,7 +23,7 @@ Part = dict[str, Any]
 
 
 class AccountConfig(Contract):
-    """What every account may set, whatever its channel."""
+    """The settings that every account may have, whatever its channel."""
 
     api_base: str | None = Field(None, max_length=2000, pattern=r"^https?://[^\s/?#]+[^\s?#]*$")
     """Another base URL of the provider's API, such as that of a simulator or a proxy."""
@@ -32,7 +32,7 @@ class AccountConfig(Contract):
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ChannelAccount:
     """An account of a tenant on a channel. `config` is of the adapter's class."""
 
     channel: ChannelName
@@ -55,8 +55,8 @@ class Inbound:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What the provider is answered."""
+class WebhookAnswer:
+    """The answer to a request of the provider."""
 
     body: str = ""
     content_type: str = "text/plain"
@@ -95,7 +95,7 @@ class Message:
     stand in the order of arrival; None if the channel tells no order."""
     media: tuple[Media, ...] = ()
     choice: str | None = None
-    """The payload of the button or list row that was tapped, as `Choice.payload` had it."""
+    """The payload of the button or list row that was tapped, as `ReplyChoice.payload` had it."""
     answers: str | None = None
     """The provider's id of the message that this one answers or whose button was tapped, if the channel says so."""
 
@@ -115,7 +115,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class MessageSent:
     """The provider took the message."""
 
     provider_id: str
@@ -133,7 +133,7 @@ class TryLater:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class MessageRefused:
     """The provider will not take the message, however often it is sent."""
 
     code: str
@@ -154,18 +154,18 @@ class Unsure:
     why: str
 
 
-Outcome = Sent | TryLater | Refused | WindowClosed | Unsure
+Outcome = MessageSent | TryLater | MessageRefused | WindowClosed | Unsure
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a message of ours."""
+    """A report of the provider about a message of ours."""
 
     provider_id: str
-    """The id that `Sent` had."""
+    """The id that `MessageSent` had."""
     status: Literal["sent", "delivered", "read", "failed"]
     at: datetime | None = None
-    failure: TryLater | Refused | WindowClosed | None = None
+    failure: TryLater | MessageRefused | WindowClosed | None = None
     """Why it failed; None for other statuses."""
     recipient: str | None = None
     key: str | None = None
@@ -187,7 +187,7 @@ Item = Message | Edit | Receipt | Unknown
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ReplyChoice:
     """An answer that the person can tap."""
 
     payload: str
@@ -205,29 +205,29 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast messages may be sent."""
+    """The rates at which an account may send: to one recipient, and in all."""
 
     recipient: Rate
     number: Rate
 
 
 class Adapter(Protocol):
-    """What a channel's module offers as `ADAPTER`."""
+    """The adapter of a channel, which its module offers as `ADAPTER`."""
 
     name: ClassVar[ChannelName]
     config: ClassVar[type[AccountConfig]]
     """The shape of an account's configuration."""
-    accepted: ClassVar[Answer]
+    accepted: ClassVar[WebhookAnswer]
     """What the provider is answered, with status 200, when what it posted is recorded."""
 
-    def verify(self, account: Account, request: Inbound, now: datetime) -> None:
+    def verify(self, account: ChannelAccount, request: Inbound, now: datetime) -> None:
         """Check that the provider sent the request.
 
         Raises:
             Unauthorized: it did not, or long ago.
         """
 
-    def handshake(self, account: Account, request: Inbound) -> Answer | None:
+    def handshake(self, account: ChannelAccount, request: Inbound) -> WebhookAnswer | None:
         """Return the answer to the provider's question whether we are there; None if the request is none.
 
         It runs after `verify`. A GET is a handshake on a channel that has one, and nothing else.
@@ -237,47 +237,49 @@ class Adapter(Protocol):
             NotFound: a GET on a channel that has no handshake.
         """
 
-    def parse(self, account: Account, request: Inbound) -> list[Item]:
+    def parse(self, account: ChannelAccount, request: Inbound) -> list[Item]:
         """Return what the provider reports: messages first, then the rest. It raises nothing.
 
         An item that cannot be read is Unknown and takes none of its neighbours with it.
         """
 
-    def render(self, reply: Reply, account: Account, choices: Sequence[Choice] = ()) -> list[Part]:
+    def render(self, reply: Reply, account: ChannelAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         """Return a reply as messages of the channel, each within its limits; choices are at the last one.
 
         Without choices, those of the reply's question are offered; what comes back is the choice itself.
         """
 
-    def window(self, account: Account) -> timedelta | None:
+    def window(self, account: ChannelAccount) -> timedelta | None:
         """Return for how long after a person's last message free messages may be sent to them; None: always."""
 
-    def template(self, account: Account) -> Part | None:
+    def template(self, account: ChannelAccount) -> Part | None:
         """Return what may be sent when the window has closed; None if the account has no template."""
 
-    def request(self, account: Account, recipient: str, part: Part, key: str) -> UpstreamRequest:
+    def request(self, account: ChannelAccount, recipient: str, part: Part, key: str) -> UpstreamRequest:
         """Return the request that sends a part. `key` is the delivery's own, the same for each attempt."""
 
     def outcome(self, answer: UpstreamResponse) -> Outcome:
         """Return what the provider's answer to `request` means."""
 
-    def search(self, account: Account, recipient: str, part: Part, key: str, since: datetime) -> UpstreamRequest | None:
+    def search(
+        self, account: ChannelAccount, recipient: str, part: Part, key: str, since: datetime
+    ) -> UpstreamRequest | None:
         """Return the request that asks whether a part was sent since a time; None if the provider cannot be asked."""
 
-    def found(self, answer: UpstreamResponse, recipient: str, part: Part, key: str) -> Sent | Unsure | None:
+    def found(self, answer: UpstreamResponse, recipient: str, part: Part, key: str) -> MessageSent | Unsure | None:
         """Return what the answer to `search` means; None if the part was not sent."""
 
-    def probe(self, account: Account) -> UpstreamRequest:
+    def probe(self, account: ChannelAccount) -> UpstreamRequest:
         """Return a request that changes nothing and that only a working account is answered."""
 
     def fault(self, answer: UpstreamResponse) -> str | None:
         """Return what the answer to `probe` says is wrong with the account, in a sentence; None if it works."""
 
-    def pace(self, account: Account) -> Pace:
+    def pace(self, account: ChannelAccount) -> Pace:
         """Return how fast the account may send."""
 
 
-def paced(account: Account, own: Pace) -> Pace:
+def paced(account: ChannelAccount, own: Pace) -> Pace:
     """Return the pace of an account: its own if it sets one, otherwise the provider's."""
     pace = account.config.pace
     return own if pace is None else Pace(own.recipient, Rate(pace, max(1, int(pace))))

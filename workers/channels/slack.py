@@ -12,21 +12,21 @@ from turnloom.tools.extras import require
 from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
 from turnloom.workers.channels.calls import answered, bearer, failed, json_request, pause
 from turnloom.workers.channels.protocol import (
-    Account,
     AccountConfig,
-    Answer,
+    ChannelAccount,
     ChannelName,
-    Choice,
     Inbound,
     Item,
+    MessageRefused,
+    MessageSent,
     Outcome,
     Pace,
     Part,
     Rate,
-    Refused,
-    Sent,
+    ReplyChoice,
     TryLater,
     Unsure,
+    WebhookAnswer,
     paced,
 )
 from turnloom.workers.channels.reading import read_json, whole
@@ -66,9 +66,9 @@ class Slack:
 
     name: ClassVar[ChannelName] = "slack"
     config: ClassVar[type[AccountConfig]] = SlackConfig
-    accepted: ClassVar[Answer] = Answer()
+    accepted: ClassVar[WebhookAnswer] = WebhookAnswer()
 
-    def verify(self, account: Account, request: Inbound, now: datetime) -> None:
+    def verify(self, account: ChannelAccount, request: Inbound, now: datetime) -> None:
         verifier = SignatureVerifier(account.config.signing_secret.get_secret_value(), _At(now))
         try:
             is_valid = verifier.is_valid_request(request.body, dict(request.headers))
@@ -78,7 +78,7 @@ class Slack:
             message = "X-Slack-Signature is missing or wrong, or X-Slack-Request-Timestamp is five minutes off"
             raise Unauthorized(message, code="bad_signature")
 
-    def handshake(self, account: Account, request: Inbound) -> Answer | None:  # noqa: ARG002 - the signature is the proof
+    def handshake(self, account: ChannelAccount, request: Inbound) -> WebhookAnswer | None:
         if request.method == "GET":
             raise NotFound("Slack posts to this address; nothing can be read from it")
         if b"url_verification" not in request.body:
@@ -89,26 +89,26 @@ class Slack:
             return None
         match body:
             case {"type": "url_verification", "challenge": str(challenge)}:
-                return Answer(challenge[:1_000])
+                return WebhookAnswer(challenge[:1_000])
         return None
 
-    def parse(self, account: Account, request: Inbound) -> list[Item]:  # noqa: ARG002 - all accounts look alike
+    def parse(self, account: ChannelAccount, request: Inbound) -> list[Item]:
         return whole(items, request.body)
 
-    def render(self, reply: Reply, account: Account, choices: Sequence[Choice] = ()) -> list[Part]:  # noqa: ARG002 - all accounts look alike
+    def render(self, reply: Reply, account: ChannelAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)
         if len(offer) > _BUTTONS or any(len(choice.title) > _BUTTON_TITLE for choice in offer):
             reply, offer = numbered(reply, offer), []
         *before, last = texts(reply, "slack", last=_SECTION if offer else None)
         return [*map(_text, before), _with_buttons(last, offer) if offer else _text(last)]
 
-    def window(self, account: Account) -> timedelta | None:  # noqa: ARG002 - the same for all accounts
+    def window(self, account: ChannelAccount) -> timedelta | None:
         return None
 
-    def template(self, account: Account) -> Part | None:  # noqa: ARG002 - Slack's window never closes
+    def template(self, account: ChannelAccount) -> Part | None:
         return None
 
-    def request(self, account: Account, recipient: str, part: Part, key: str) -> UpstreamRequest:
+    def request(self, account: ChannelAccount, recipient: str, part: Part, key: str) -> UpstreamRequest:
         channel, _, thread = recipient.partition("/")
         where = {"channel": channel, **({"thread_ts": thread} if thread else {})}
         mark = {"metadata": {"event_type": _EVENT, "event_payload": {"key": key}}}
@@ -119,17 +119,19 @@ class Slack:
             return TryLater("recipient", "ratelimited", pause(answer.headers.get("retry-after")))
         match answered(answer):
             case {"ok": True, "ts": str(ts), "channel": str(channel)}:
-                return Sent(f"{channel}/{ts}")
+                return MessageSent(f"{channel}/{ts}")
             case {"ok": False, "error": str(error)} if error in _LATER:
                 scope = "recipient" if error.startswith("rate") else "number"
                 return TryLater(scope, error[:40], pause(answer.headers.get("retry-after")))  # type: ignore[arg-type]
             case {"ok": False, "error": str(error)} if error in _UNSURE:
                 return Unsure(f"Slack says {error}")
             case {"ok": False, "error": str(error)}:
-                return Refused(error[:40], f"Slack says {error[:300]}")
+                return MessageRefused(error[:40], f"Slack says {error[:300]}")
         return failed(answer)
 
-    def search(self, account: Account, recipient: str, part: Part, key: str, since: datetime) -> UpstreamRequest | None:  # noqa: ARG002 - our mark is enough
+    def search(
+        self, account: ChannelAccount, recipient: str, part: Part, key: str, since: datetime
+    ) -> UpstreamRequest | None:
         channel, _, thread = recipient.partition("/")
         method = "conversations.replies" if thread else "conversations.history"
         params = {
@@ -145,18 +147,18 @@ class Slack:
             is_named_by_others=account.config.api_base is not None,
         )
 
-    def found(self, answer: UpstreamResponse, recipient: str, part: Part, key: str) -> Sent | Unsure | None:  # noqa: ARG002 - our mark is enough
+    def found(self, answer: UpstreamResponse, recipient: str, part: Part, key: str) -> MessageSent | Unsure | None:
         match answered(answer):
             case {"ok": True, "messages": list(messages)} as body:
                 for message in messages:
                     match message:
                         case {"ts": str(ts), "metadata": {"event_type": event, "event_payload": {"key": found}}}:
                             if event == _EVENT and found == key:
-                                return Sent(f"{recipient.partition('/')[0]}/{ts}")
+                                return MessageSent(f"{recipient.partition('/')[0]}/{ts}")
                 return Unsure("Slack has more messages than it showed") if body.get("has_more") else None
         return Unsure("Slack did not say what was sent")
 
-    def probe(self, account: Account) -> UpstreamRequest:
+    def probe(self, account: ChannelAccount) -> UpstreamRequest:
         return json_request(account, _url(account, "auth.test"), {}, _auth(account))
 
     def fault(self, answer: UpstreamResponse) -> str | None:
@@ -167,7 +169,7 @@ class Slack:
                 return f"Slack says: {str(error)[:300]}"
         return f"{answer.host} answered with HTTP {answer.status}, not with the app's user"
 
-    def pace(self, account: Account) -> Pace:
+    def pace(self, account: ChannelAccount) -> Pace:
         # Slack says "several hundred a minute" of a workspace.
         return paced(account, Pace(Rate(1, burst=3), Rate(5, burst=20)))
 
@@ -176,7 +178,7 @@ def _text(text: str) -> Part:
     return {"text": text, "unfurl_links": False, "unfurl_media": False}
 
 
-def _with_buttons(text: str, offer: Sequence[Choice]) -> Part:
+def _with_buttons(text: str, offer: Sequence[ReplyChoice]) -> Part:
     buttons = [
         {
             "type": "button",
@@ -190,11 +192,11 @@ def _with_buttons(text: str, offer: Sequence[Choice]) -> Part:
     return {**_text(text), "blocks": [section, {"type": "actions", "elements": buttons}]}
 
 
-def _url(account: Account, method: str) -> str:
+def _url(account: ChannelAccount, method: str) -> str:
     return f"{(account.config.api_base or API).rstrip('/')}/{method}"
 
 
-def _auth(account: Account) -> dict[str, str]:
+def _auth(account: ChannelAccount) -> dict[str, str]:
     return dict(bearer(account.config.bot_token))
 
 

@@ -12,24 +12,24 @@ from turnloom.models.errors import NotFound, Unauthorized
 from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
 from turnloom.workers.channels.calls import answered, failed, json_request, pause
 from turnloom.workers.channels.protocol import (
-    Account,
     AccountConfig,
-    Answer,
+    ChannelAccount,
     ChannelName,
-    Choice,
     Edit,
     Inbound,
     Item,
     Media,
     Message,
+    MessageRefused,
+    MessageSent,
     Outcome,
     Pace,
     Part,
     Rate,
-    Refused,
-    Sent,
+    ReplyChoice,
     TryLater,
     Unsure,
+    WebhookAnswer,
     paced,
     secret,
 )
@@ -65,40 +65,40 @@ class Telegram:
 
     name: ClassVar[ChannelName] = "telegram"
     config: ClassVar[type[AccountConfig]] = TelegramConfig
-    accepted: ClassVar[Answer] = Answer()
+    accepted: ClassVar[WebhookAnswer] = WebhookAnswer()
 
-    def verify(self, account: Account, request: Inbound, now: datetime) -> None:  # noqa: ARG002 - has no time in it
+    def verify(self, account: ChannelAccount, request: Inbound, now: datetime) -> None:
         given = request.headers.get("x-telegram-bot-api-secret-token", "")
         if not hmac.compare_digest(secret(account.config.secret_token), given.encode("utf-8", "replace")):
             message = "X-Telegram-Bot-Api-Secret-Token is missing, or is not the account's secret_token"
             raise Unauthorized(message, code="bad_signature")
 
-    def handshake(self, account: Account, request: Inbound) -> Answer | None:  # noqa: ARG002 - Telegram asks nothing
+    def handshake(self, account: ChannelAccount, request: Inbound) -> WebhookAnswer | None:
         if request.method == "GET":
             raise NotFound("Telegram posts to this address; nothing can be read from it")
         return None
 
-    def parse(self, account: Account, request: Inbound) -> list[Item]:  # noqa: ARG002 - all accounts look alike
+    def parse(self, account: ChannelAccount, request: Inbound) -> list[Item]:
         return whole(lambda body: [attempt(_item, read_json(body), "update")], request.body)
 
-    def render(self, reply: Reply, account: Account, choices: Sequence[Choice] = ()) -> list[Part]:  # noqa: ARG002 - all accounts look alike
+    def render(self, reply: Reply, account: ChannelAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)
         if any(len(choice.title) > _BUTTON_TITLE for choice in offer):
             reply = numbered(reply, offer)
-            offer = [Choice(choice.payload, str(number)) for number, choice in enumerate(offer, 1)]
+            offer = [ReplyChoice(choice.payload, str(number)) for number, choice in enumerate(offer, 1)]
         parts: list[Part] = [{"text": text} for text in texts(reply, "telegram")]
         if offer:
             rows = [[{"text": choice.title, "callback_data": choice.payload}] for choice in offer]
             parts[-1]["reply_markup"] = {"inline_keyboard": rows}
         return parts
 
-    def window(self, account: Account) -> timedelta | None:  # noqa: ARG002 - the same for all accounts
+    def window(self, account: ChannelAccount) -> timedelta | None:
         return None
 
-    def template(self, account: Account) -> Part | None:  # noqa: ARG002 - Telegram's window never closes
+    def template(self, account: ChannelAccount) -> Part | None:
         return None
 
-    def request(self, account: Account, recipient: str, part: Part, key: str) -> UpstreamRequest:  # noqa: ARG002 - Telegram takes no key
+    def request(self, account: ChannelAccount, recipient: str, part: Part, key: str) -> UpstreamRequest:
         chat, _, topic = recipient.partition("/")
         where: dict[str, Any] = {"chat_id": int(chat), **({"message_thread_id": int(topic)} if topic else {})}
         return json_request(account, _url(account, "sendMessage"), {**where, **part}, {})
@@ -106,7 +106,7 @@ class Telegram:
     def outcome(self, answer: UpstreamResponse) -> Outcome:
         match answered(answer):
             case {"ok": True, "result": {"message_id": int(message_id), "chat": {"id": int(chat)}}}:
-                return Sent(_reference(chat, message_id))
+                return MessageSent(_reference(chat, message_id))
             case {"ok": False, "error_code": 429, **more}:
                 parameters = more.get("parameters")
                 after = parameters.get("retry_after") if isinstance(parameters, dict) else None
@@ -114,16 +114,18 @@ class Telegram:
                 return TryLater("recipient", "429", pause(after))
             case {"ok": False, "error_code": int(code), **more}:
                 why = str(more.get("description") or "no reason given")[:300]
-                return TryLater("number", str(code)) if code >= 500 else Refused(str(code), why)
+                return TryLater("number", str(code)) if code >= 500 else MessageRefused(str(code), why)
         return failed(answer)
 
-    def search(self, account: Account, recipient: str, part: Part, key: str, since: datetime) -> UpstreamRequest | None:  # noqa: ARG002 - a bot cannot read what it sent
+    def search(
+        self, account: ChannelAccount, recipient: str, part: Part, key: str, since: datetime
+    ) -> UpstreamRequest | None:
         return None
 
-    def found(self, answer: UpstreamResponse, recipient: str, part: Part, key: str) -> Sent | Unsure | None:  # noqa: ARG002 - a bot cannot read what it sent
+    def found(self, answer: UpstreamResponse, recipient: str, part: Part, key: str) -> MessageSent | Unsure | None:
         return Unsure("Telegram cannot be asked what was sent")
 
-    def probe(self, account: Account) -> UpstreamRequest:
+    def probe(self, account: ChannelAccount) -> UpstreamRequest:
         return json_request(account, _url(account, "getMe"), {}, {})
 
     def fault(self, answer: UpstreamResponse) -> str | None:
@@ -134,7 +136,7 @@ class Telegram:
                 return f"Telegram says: {str(description)[:300]}"
         return f"{answer.host} answered with HTTP {answer.status}, not with the bot"
 
-    def pace(self, account: Account) -> Pace:
+    def pace(self, account: ChannelAccount) -> Pace:
         return paced(account, Pace(Rate(1, burst=3), Rate(30, burst=30)))
 
 
@@ -254,7 +256,7 @@ def _service_kind(raw: dict[str, Any]) -> str:
     return next(reversed(raw))
 
 
-def _url(account: Account, method: str) -> str:
+def _url(account: ChannelAccount, method: str) -> str:
     base = (account.config.api_base or API).rstrip("/")
     return f"{base}/bot{account.config.bot_token.get_secret_value()}/{method}"
 

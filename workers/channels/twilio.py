@@ -13,24 +13,24 @@ from turnloom.tools.extras import require
 from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
 from turnloom.workers.channels.calls import answered, basic, failed, pause
 from turnloom.workers.channels.protocol import (
-    Account,
     AccountConfig,
-    Answer,
+    ChannelAccount,
     ChannelName,
-    Choice,
     Inbound,
     Item,
     Media,
     Message,
+    MessageRefused,
+    MessageSent,
     Outcome,
     Pace,
     Part,
     Rate,
     Receipt,
-    Refused,
-    Sent,
+    ReplyChoice,
     TryLater,
     Unsure,
+    WebhookAnswer,
     WindowClosed,
     paced,
 )
@@ -69,6 +69,7 @@ _LATER = {"20429", "14107", "20503", "30022", "63017", "63018", "63038"}
 """Too many calls or messages, or a service that does not work for now. Nothing was taken."""
 _UNSURE = {"20500"}
 _MOST_FIELDS = 500
+_EMPTY_TWIML = '<?xml version="1.0" encoding="UTF-8"?><Response></Response>'
 
 
 class TwilioConfig(AccountConfig):
@@ -93,35 +94,37 @@ class Twilio:
 
     name: ClassVar[ChannelName] = "twilio"
     config: ClassVar[type[AccountConfig]] = TwilioConfig
-    accepted: ClassVar[Answer] = Answer('<?xml version="1.0" encoding="UTF-8"?><Response></Response>', "text/xml")
+    accepted: ClassVar[WebhookAnswer] = WebhookAnswer(
+        '<?xml version="1.0" encoding="UTF-8"?><Response></Response>', "text/xml"
+    )
 
-    def verify(self, account: Account, request: Inbound, now: datetime) -> None:  # noqa: ARG002 - has no time in it
+    def verify(self, account: ChannelAccount, request: Inbound, now: datetime) -> None:
         given = request.headers.get("x-twilio-signature", "")
         if not given or not given.isascii() or not _is_signed(account, request, given):
             message = "X-Twilio-Signature is missing, or does not fit the account's auth_token and public_url"
             raise Unauthorized(message, code="bad_signature")
 
-    def handshake(self, account: Account, request: Inbound) -> Answer | None:  # noqa: ARG002 - Twilio asks nothing
+    def handshake(self, account: ChannelAccount, request: Inbound) -> WebhookAnswer | None:
         if request.method == "GET":
             raise NotFound("set the webhook's method to POST in Twilio's console")
         return None
 
-    def parse(self, account: Account, request: Inbound) -> list[Item]:  # noqa: ARG002 - all accounts look alike
+    def parse(self, account: ChannelAccount, request: Inbound) -> list[Item]:
         return whole(lambda body: [attempt(_item, storable(dict(_form(body))), "form")], request.body)
 
-    def render(self, reply: Reply, account: Account, choices: Sequence[Choice] = ()) -> list[Part]:  # noqa: ARG002 - all accounts look alike
+    def render(self, reply: Reply, account: ChannelAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)
         # Buttons need a template that Meta approved; a number does not.
         reply = numbered(reply, offer) if offer else reply
         return [{"Body": text} for text in texts(reply, "sms")]
 
-    def window(self, account: Account) -> timedelta | None:
+    def window(self, account: ChannelAccount) -> timedelta | None:
         return timedelta(hours=24) if _is_whatsapp(account) else None
 
-    def template(self, account: Account) -> Part | None:
+    def template(self, account: ChannelAccount) -> Part | None:
         return None if account.config.template is None else {"ContentSid": account.config.template}
 
-    def request(self, account: Account, recipient: str, part: Part, key: str) -> UpstreamRequest:  # noqa: ARG002 - Twilio takes no key
+    def request(self, account: ChannelAccount, recipient: str, part: Part, key: str) -> UpstreamRequest:
         to = {"To": recipient, "From": account.config.sender, "StatusCallback": _webhook(account)}
         return UpstreamRequest(
             url=_url(account, "/Messages.json"),
@@ -134,13 +137,15 @@ class Twilio:
     def outcome(self, answer: UpstreamResponse) -> Outcome:
         match answered(answer):
             case {"sid": str(sid)} if answer.status < 300:
-                return Sent(sid)
+                return MessageSent(sid)
             case {"code": int(code)} as error:
                 after = pause(answer.headers.get("retry-after"))
                 return _failure(str(code), str(error.get("message") or "no reason given"), after)
         return failed(answer)
 
-    def search(self, account: Account, recipient: str, part: Part, key: str, since: datetime) -> UpstreamRequest | None:  # noqa: ARG002 - Twilio keeps no key
+    def search(
+        self, account: ChannelAccount, recipient: str, part: Part, key: str, since: datetime
+    ) -> UpstreamRequest | None:
         return UpstreamRequest(
             url=_url(account, "/Messages.json"),
             params={"To": recipient, "From": account.config.sender, "DateSent>": since.strftime("%Y-%m-%dT%H:%M:%SZ")},
@@ -148,15 +153,15 @@ class Twilio:
             is_named_by_others=account.config.api_base is not None,
         )
 
-    def found(self, answer: UpstreamResponse, recipient: str, part: Part, key: str) -> Sent | Unsure | None:  # noqa: ARG002 - Twilio keeps no key
+    def found(self, answer: UpstreamResponse, recipient: str, part: Part, key: str) -> MessageSent | Unsure | None:
         match answered(answer):
             case {"messages": list(messages)}:
                 same = (each for each in messages if isinstance(each, dict) and each.get("body") == part.get("Body"))
                 sid = next((each["sid"] for each in same if isinstance(each.get("sid"), str)), None)
-                return None if sid is None else Sent(sid)
+                return None if sid is None else MessageSent(sid)
         return Unsure("Twilio did not say what was sent")
 
-    def probe(self, account: Account) -> UpstreamRequest:
+    def probe(self, account: ChannelAccount) -> UpstreamRequest:
         return UpstreamRequest(
             url=_url(account, ".json"), headers=_auth(account), is_named_by_others=account.config.api_base is not None
         )
@@ -171,7 +176,7 @@ class Twilio:
                 return f"Twilio says: {str(message)[:300]}"
         return f"{answer.host} answered with HTTP {answer.status}, not with the account"
 
-    def pace(self, account: Account) -> Pace:
+    def pace(self, account: ChannelAccount) -> Pace:
         # Twilio queues what a number may not send yet, so this only keeps its queue short.
         return paced(account, Pace(Rate(1, burst=3), Rate(80 if _is_whatsapp(account) else 10, burst=10)))
 
@@ -182,7 +187,7 @@ def _form(body: bytes) -> list[tuple[str, str]]:
     return parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
 
 
-def _is_signed(account: Account, request: Inbound, given: str) -> bool:
+def _is_signed(account: ChannelAccount, request: Inbound, given: str) -> bool:
     validator = RequestValidator(account.config.auth_token.get_secret_value())
     try:
         is_form = "json" not in request.headers.get("content-type", "") and not request.body.startswith(b"{")
@@ -206,7 +211,7 @@ def _fields(body: bytes) -> _Fields:
     return fields
 
 
-def _called(account: Account, request: Inbound) -> list[str]:
+def _called(account: ChannelAccount, request: Inbound) -> list[str]:
     """Return the URLs that Twilio may have called: `public_url` names the webhook or only the server."""
     public, seen = account.config.public_url, urlsplit(request.url)
     query = f"?{seen.query}" if seen.query else ""
@@ -253,35 +258,35 @@ def _media(raw: Mapping[str, str], number: int) -> Media:
     return Media(kind if kind in {"image", "audio", "video"} else "file", optional_identifier(sid), person(mime))
 
 
-def _failure(code: str, why: str, after_s: float | None) -> TryLater | Refused | WindowClosed | Unsure:
+def _failure(code: str, why: str, after_s: float | None) -> TryLater | MessageRefused | WindowClosed | Unsure:
     return Unsure(f"Twilio says {why[:300]}") if code in _UNSURE else _known_failure(code, why, after_s)
 
 
-def _known_failure(code: str, why: str, after_s: float | None = None) -> TryLater | Refused | WindowClosed:
+def _known_failure(code: str, why: str, after_s: float | None = None) -> TryLater | MessageRefused | WindowClosed:
     if code in _WINDOW:
         return WindowClosed(code)
     if code in _LATER:
         return TryLater("number", code, after_s)
-    return Refused(code[:40], why[:300])
+    return MessageRefused(code[:40], why[:300])
 
 
-def _is_whatsapp(account: Account) -> bool:
+def _is_whatsapp(account: ChannelAccount) -> bool:
     return bool(account.config.sender.startswith("whatsapp:"))
 
 
-def _webhook(account: Account) -> str:
+def _webhook(account: ChannelAccount) -> str:
     """Return where Twilio shall report what became of a message."""
     url = str(account.config.public_url)
     is_server = urlsplit(url).path in {"", "/"}
     return f"{url.rstrip('/')}/v1/channels/twilio/{account.id}" if is_server else url
 
 
-def _url(account: Account, path: str) -> str:
+def _url(account: ChannelAccount, path: str) -> str:
     base = (account.config.api_base or API).rstrip("/")
     return f"{base}/2010-04-01/Accounts/{account.config.account_sid}{path}"
 
 
-def _auth(account: Account) -> Mapping[str, str]:
+def _auth(account: ChannelAccount) -> Mapping[str, str]:
     return basic(account.config.account_sid, account.config.auth_token)
 
 

@@ -19,19 +19,19 @@ from turnloom.models.errors import Unauthorized
 from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
 from turnloom.workers.channels.calls import answered, bearer, failed, json_request
 from turnloom.workers.channels.protocol import (
-    Account,
     AccountConfig,
-    Answer,
+    ChannelAccount,
     ChannelName,
-    Choice,
     Inbound,
     Item,
+    MessageSent,
     Outcome,
     Pace,
     Part,
     Rate,
-    Sent,
+    ReplyChoice,
     Unsure,
+    WebhookAnswer,
     paced,
     secret,
 )
@@ -66,9 +66,9 @@ class WhatsApp:
 
     name: ClassVar[ChannelName] = "whatsapp"
     config: ClassVar[type[AccountConfig]] = WhatsAppConfig
-    accepted: ClassVar[Answer] = Answer()
+    accepted: ClassVar[WebhookAnswer] = WebhookAnswer()
 
-    def verify(self, account: Account, request: Inbound, now: datetime) -> None:  # noqa: ARG002 - has no time in it
+    def verify(self, account: ChannelAccount, request: Inbound, now: datetime) -> None:
         if request.method == "GET":
             return  # the handshake has no signature, but the token
         expected = "sha256=" + hmac.new(secret(account.config.app_secret), request.body, sha256).hexdigest()
@@ -78,7 +78,7 @@ class WhatsApp:
                 "X-Hub-Signature-256 is missing, or is not that of the app's secret", code="bad_signature"
             )
 
-    def handshake(self, account: Account, request: Inbound) -> Answer | None:
+    def handshake(self, account: ChannelAccount, request: Inbound) -> WebhookAnswer | None:
         if request.method != "GET":
             return None
         query = parse_qs(request.url.partition("?")[2])
@@ -86,12 +86,12 @@ class WhatsApp:
         expected = secret(account.config.verify_token)
         if mode != "subscribe" or not hmac.compare_digest(expected, token.encode("utf-8", "replace")):
             raise Unauthorized("hub.verify_token is not the account's verify_token", code="bad_verify_token")
-        return Answer(challenge[:1_000])
+        return WebhookAnswer(challenge[:1_000])
 
-    def parse(self, account: Account, request: Inbound) -> list[Item]:
+    def parse(self, account: ChannelAccount, request: Inbound) -> list[Item]:
         return whole(partial(items, account=account), request.body)
 
-    def render(self, reply: Reply, account: Account, choices: Sequence[Choice] = ()) -> list[Part]:  # noqa: ARG002 - all accounts look alike
+    def render(self, reply: Reply, account: ChannelAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)
         interactive = _interactive(offer)
         if offer and interactive is None:
@@ -101,10 +101,10 @@ class WhatsApp:
             return [*map(_text, before), _text(last)]
         return [*map(_text, before), {"type": "interactive", "interactive": {**interactive, "body": {"text": last}}}]
 
-    def window(self, account: Account) -> timedelta | None:  # noqa: ARG002 - the same for all accounts
+    def window(self, account: ChannelAccount) -> timedelta | None:
         return timedelta(hours=24)
 
-    def template(self, account: Account) -> Part | None:
+    def template(self, account: ChannelAccount) -> Part | None:
         config = account.config
         if config.template is None:
             return None
@@ -113,7 +113,7 @@ class WhatsApp:
             "template": {"name": config.template, "language": {"code": config.template_language}},
         }
 
-    def request(self, account: Account, recipient: str, part: Part, key: str) -> UpstreamRequest:
+    def request(self, account: ChannelAccount, recipient: str, part: Part, key: str) -> UpstreamRequest:
         head = {"messaging_product": "whatsapp", "recipient_type": "individual", "to": recipient}
         # Receipts bring the key back, so that a message whose answer was lost is recognised.
         return json_request(
@@ -124,18 +124,20 @@ class WhatsApp:
         body = answered(answer)
         match body:
             case {"messages": [{"id": str(message_id)}, *_]}:
-                return Sent(message_id)
+                return MessageSent(message_id)
             case {"error": dict(error)}:
                 return failure(error)
         return failed(answer)
 
-    def search(self, account: Account, recipient: str, part: Part, key: str, since: datetime) -> UpstreamRequest | None:  # noqa: ARG002 - Meta cannot be asked
+    def search(
+        self, account: ChannelAccount, recipient: str, part: Part, key: str, since: datetime
+    ) -> UpstreamRequest | None:
         return None
 
-    def found(self, answer: UpstreamResponse, recipient: str, part: Part, key: str) -> Sent | Unsure | None:  # noqa: ARG002 - Meta cannot be asked
+    def found(self, answer: UpstreamResponse, recipient: str, part: Part, key: str) -> MessageSent | Unsure | None:
         return Unsure("WhatsApp cannot be asked what was sent")
 
-    def probe(self, account: Account) -> UpstreamRequest:
+    def probe(self, account: ChannelAccount) -> UpstreamRequest:
         return UpstreamRequest(
             url=_url(account, ""),
             params={"fields": "display_phone_number,verified_name"},
@@ -151,7 +153,7 @@ class WhatsApp:
                 return None
         return f"{answer.host} answered with HTTP {answer.status}, not with the phone number"
 
-    def pace(self, account: Account) -> Pace:
+    def pace(self, account: ChannelAccount) -> Pace:
         return paced(account, Pace(Rate(1 / 6, burst=10), Rate(80, burst=80)))
 
 
@@ -159,7 +161,7 @@ def _text(text: str) -> Part:
     return {"type": "text", "text": {"body": text}}
 
 
-def _interactive(offer: Sequence[Choice]) -> dict[str, Any] | None:
+def _interactive(offer: Sequence[ReplyChoice]) -> dict[str, Any] | None:
     """Return the choices as buttons or as a list; None if there are none, or if they do not fit."""
     titles = [choice.title for choice in offer]
     if not offer or len(set(titles)) < len(titles) or len({choice.payload for choice in offer}) < len(offer):
@@ -173,18 +175,18 @@ def _interactive(offer: Sequence[Choice]) -> dict[str, Any] | None:
     return None
 
 
-def _row(number: int, choice: Choice) -> dict[str, str]:
+def _row(number: int, choice: ReplyChoice) -> dict[str, str]:
     if len(choice.title) <= _ROW_TITLE:
         return {"id": choice.payload, "title": choice.title}
     return {"id": choice.payload, "title": str(number), "description": choice.title}
 
 
-def _url(account: Account, path: str) -> str:
+def _url(account: ChannelAccount, path: str) -> str:
     base = (account.config.api_base or API).rstrip("/")
     return f"{base}/{_VERSION}/{account.config.phone_number_id}{path}"
 
 
-def _auth(account: Account) -> Mapping[str, str]:
+def _auth(account: ChannelAccount) -> Mapping[str, str]:
     return bearer(account.config.access_token)
 
 

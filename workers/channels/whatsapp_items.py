@@ -5,13 +5,13 @@ from functools import partial
 from typing import Any, Literal
 
 from turnloom.workers.channels.protocol import (
-    Account,
+    ChannelAccount,
     Edit,
     Item,
     Media,
     Message,
+    MessageRefused,
     Receipt,
-    Refused,
     TryLater,
     WindowClosed,
 )
@@ -45,12 +45,12 @@ Content = tuple[str, tuple[Media, ...], str | None]
 """Text, media, and the payload of what was tapped."""
 
 
-def items(body: bytes, account: Account) -> list[Item]:
+def items(body: bytes, account: ChannelAccount) -> list[Item]:
     """Return what a body reports."""
     return list(_items(read_json(body), account))
 
 
-def failure(error: Mapping[str, Any]) -> TryLater | Refused | WindowClosed:
+def failure(error: Mapping[str, Any]) -> TryLater | MessageRefused | WindowClosed:
     """Return what an error of Meta means, in an answer or in a receipt."""
     code = str(error.get("code", "unknown"))[:40]
     if code in _WINDOW:
@@ -59,10 +59,10 @@ def failure(error: Mapping[str, Any]) -> TryLater | Refused | WindowClosed:
         return TryLater("recipient", code)
     if code in _LATER_FOR_NUMBER:
         return TryLater("number", code)
-    return Refused(code, str(error.get("message") or error.get("title") or "no reason given")[:300])
+    return MessageRefused(code, str(error.get("message") or error.get("title") or "no reason given")[:300])
 
 
-def _items(body: Any, account: Account) -> Iterator[Item]:
+def _items(body: Any, account: ChannelAccount) -> Iterator[Item]:
     entries = body.get("entry") if isinstance(body, dict) else None
     if not isinstance(entries, list) or not entries:
         yield unknown("body", body, "it has no entries")
@@ -76,7 +76,7 @@ def _items(body: Any, account: Account) -> Iterator[Item]:
             yield from _change(change, account)
 
 
-def _change(change: Any, account: Account) -> Iterator[Item]:
+def _change(change: Any, account: ChannelAccount) -> Iterator[Item]:
     value = change.get("value") if isinstance(change, dict) else None
     field = change.get("field") if isinstance(change, dict) else None
     if field != "messages" or not isinstance(value, dict):

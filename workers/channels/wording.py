@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from turnloom.models.contracts.turn import Reply
 from turnloom.planner.reply.rendering import DIALECTS, Channel, render_reply
 from turnloom.planner.reply.splitting import split
-from turnloom.workers.channels.protocol import Choice
+from turnloom.workers.channels.protocol import ReplyChoice
 
 PAYLOAD_BYTES = 64
 """Most bytes of a payload; Telegram takes no more."""
@@ -19,7 +19,7 @@ def texts(reply: Reply, dialect: Channel, last: int | None = None) -> list[str]:
     return [*parts[:-1], *split(parts[-1], last)]
 
 
-def offered(reply: Reply, choices: Sequence[Choice]) -> list[Choice]:
+def offered(reply: Reply, choices: Sequence[ReplyChoice]) -> list[ReplyChoice]:
     """Return the choices to offer: those given, else those of the reply's question.
 
     A question about several fields offers none, because one tap cannot answer it.
@@ -32,10 +32,10 @@ def offered(reply: Reply, choices: Sequence[Choice]) -> list[Choice]:
     titles = [" ".join(str(value).split()) for value in open_fields[0]]
     if any(not title or len(title.encode()) > PAYLOAD_BYTES for title in titles):
         return []
-    return [Choice(title, title) for title in dict.fromkeys(titles)]
+    return [ReplyChoice(title, title) for title in dict.fromkeys(titles)]
 
 
-def numbered(reply: Reply, choices: Sequence[Choice]) -> Reply:
+def numbered(reply: Reply, choices: Sequence[ReplyChoice]) -> Reply:
     """Return the reply with its choices as numbered lines of its text, for a channel without buttons."""
     lines = [f"{number}. {choice.title}" for number, choice in enumerate(choices, 1)]
     return reply.model_copy(update={"text": "\n".join([reply.text, *lines])})

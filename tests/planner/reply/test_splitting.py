@@ -16,7 +16,7 @@ _WHOLE = [
     "900 US dollars",
     "5 December 2026",
     "December 5, 2026",
-    "5. Dezember 2026",
+    "5. Mai 2026",
     "5 de diciembre de 2026",
     "2026-12-05 at 15:00",
     "https://book.example.com/rooms?from=20261205&to=20261207",

@@ -10,8 +10,8 @@ from turnloom.workers.channels.protocol import (
     Edit,
     Media,
     Message,
+    MessageRefused,
     Receipt,
-    Refused,
     TryLater,
     Unknown,
     WindowClosed,
@@ -193,7 +193,7 @@ def test_edits_and_deletions_are_understood(channel: Any, value: Any, reference:
     [
         ([{"code": 131047, "title": "Re-engagement message"}], WindowClosed("131047")),
         ([{"code": 131056, "title": "Pair rate limit"}], TryLater("recipient", "131056")),
-        ([{"code": 131026, "title": "Undeliverable"}], Refused("131026", "Undeliverable")),
+        ([{"code": 131026, "title": "Undeliverable"}], MessageRefused("131026", "Undeliverable")),
     ],
 )
 def test_a_failed_message_says_why(errors: Any, failure: Any) -> None:
@@ -216,7 +216,7 @@ def test_a_failed_message_says_why(errors: Any, failure: Any) -> None:
     [
         ({"MessageStatus": "delivered"}, "delivered", None),
         ({"MessageStatus": "undelivered", "ErrorCode": "63016"}, "failed", WindowClosed("63016")),
-        ({"MessageStatus": "failed", "ErrorCode": "30003"}, "failed", Refused("30003", "Twilio gave no reason")),
+        ({"MessageStatus": "failed", "ErrorCode": "30003"}, "failed", MessageRefused("30003", "Twilio gave no reason")),
     ],
 )
 def test_twilio_reports_what_became_of_a_message(fields: Any, status: str, failure: Any) -> None:

@@ -16,10 +16,10 @@ from turnloom.workers.channels import adapter
 from turnloom.workers.channels.protocol import (
     CHANNELS,
     ChannelName,
-    Choice,
+    MessageRefused,
+    MessageSent,
     Part,
-    Refused,
-    Sent,
+    ReplyChoice,
     TryLater,
     Unsure,
     WindowClosed,
@@ -42,7 +42,7 @@ def test_parts_keep_the_limit_and_can_be_stored(channel: ChannelName) -> None:
     """A long reply with choices becomes several parts of plain JSON. None is too long, and no row is lost or cut."""
     rows = [f"{number}. Room {number} 🏨 · {number * 100} ILS & more" for number in range(1, 400)]
     reply = Reply(text="\n".join(rows))
-    offer = [Choice("a", "Yes"), Choice("b", "No")]
+    offer = [ReplyChoice("a", "Yes"), ReplyChoice("b", "No")]
 
     for choices in ([], offer):
         parts = adapter(channel).render(reply, account(channel), choices)
@@ -65,15 +65,15 @@ def test_a_questions_choices_can_be_tapped(channel: ChannelName) -> None:
         assert _said(part) == "Which room?"
 
 
-def _many(count: int, length: int = 5) -> list[Choice]:
-    return [Choice(f"p{number}", f"{number:03}".ljust(length, "x")) for number in range(count)]
+def _many(count: int, length: int = 5) -> list[ReplyChoice]:
+    return [ReplyChoice(f"p{number}", f"{number:03}".ljust(length, "x")) for number in range(count)]
 
 
 @pytest.mark.parametrize(
     ("choices", "kind"),
     [(_many(3), "button"), (_many(4), "list"), (_many(3, 30), "list"), (_many(11), None), (_many(3, 80), None)],
 )
-def test_whatsapp_shows_choices_as_they_fit(choices: list[Choice], kind: str | None) -> None:
+def test_whatsapp_shows_choices_as_they_fit(choices: list[ReplyChoice], kind: str | None) -> None:
     """Three short ones are buttons, ten are a list, and what does not fit is numbered."""
     (part,) = adapter("whatsapp").render(Reply(text="Which?"), account("whatsapp"), choices)
 
@@ -84,7 +84,7 @@ def test_whatsapp_shows_choices_as_they_fit(choices: list[Choice], kind: str | N
 
 def test_choices_that_look_alike_are_numbered_on_whatsapp() -> None:
     """WhatsApp refuses two buttons with one title."""
-    alike = [Choice("a", "Room"), Choice("b", "Room")]
+    alike = [ReplyChoice("a", "Room"), ReplyChoice("b", "Room")]
     (part,) = adapter("whatsapp").render(Reply(text="Which?"), account("whatsapp"), alike)
 
     assert _said(part) == "Which?\n1. Room\n2. Room"
@@ -138,12 +138,12 @@ def _meta(code: int) -> Any:
 @pytest.mark.parametrize(
     ("channel", "got", "outcome"),
     [
-        ("whatsapp", answer(200, {"messages": [{"id": "wamid.B"}]}), Sent("wamid.B")),
+        ("whatsapp", answer(200, {"messages": [{"id": "wamid.B"}]}), MessageSent("wamid.B")),
         ("whatsapp", answer(400, _meta(131056)), TryLater("recipient", "131056")),
         ("whatsapp", answer(429, _meta(130429)), TryLater("number", "130429")),
         ("whatsapp", answer(400, _meta(131047)), WindowClosed("131047")),
-        ("whatsapp", answer(401, _meta(190)), Refused("190", "so it is")),
-        ("telegram", answer(200, {"ok": True, "result": {"message_id": 8, "chat": {"id": 42}}}), Sent("42/8")),
+        ("whatsapp", answer(401, _meta(190)), MessageRefused("190", "so it is")),
+        ("telegram", answer(200, {"ok": True, "result": {"message_id": 8, "chat": {"id": 42}}}), MessageSent("42/8")),
         (
             "telegram",
             answer(429, {"ok": False, "error_code": 429, "parameters": {"retry_after": 5}}),
@@ -152,21 +152,21 @@ def _meta(code: int) -> Any:
         (
             "telegram",
             answer(403, {"ok": False, "error_code": 403, "description": "blocked"}),
-            Refused("403", "blocked"),
+            MessageRefused("403", "blocked"),
         ),
-        ("slack", answer(200, {"ok": True, "channel": "D1", "ts": "1.5"}), Sent("D1/1.5")),
+        ("slack", answer(200, {"ok": True, "channel": "D1", "ts": "1.5"}), MessageSent("D1/1.5")),
         ("slack", answer(429, b"", retry_after="7"), TryLater("recipient", "ratelimited", 7.0)),
         ("slack", answer(200, {"ok": False, "error": "ratelimited"}), TryLater("recipient", "ratelimited")),
         (
             "slack",
             answer(200, {"ok": False, "error": "channel_not_found"}),
-            Refused("channel_not_found", "Slack says channel_not_found"),
+            MessageRefused("channel_not_found", "Slack says channel_not_found"),
         ),
         ("slack", answer(200, {"ok": False, "error": "fatal_error"}), Unsure("Slack says fatal_error")),
-        ("twilio", answer(201, {"sid": "SM9", "status": "queued"}), Sent("SM9")),
+        ("twilio", answer(201, {"sid": "SM9", "status": "queued"}), MessageSent("SM9")),
         ("twilio", answer(429, {"code": 20429, "message": "slow"}, retry_after="2"), TryLater("number", "20429", 2.0)),
         ("twilio", answer(400, {"code": 63016, "message": "window"}), WindowClosed("63016")),
-        ("twilio", answer(400, {"code": 21610, "message": "stopped"}), Refused("21610", "stopped")),
+        ("twilio", answer(400, {"code": 21610, "message": "stopped"}), MessageRefused("21610", "stopped")),
     ],
 )
 def test_the_providers_answers_are_understood(channel: ChannelName, got: Any, outcome: Any) -> None:
@@ -184,8 +184,8 @@ def test_the_providers_answers_are_understood(channel: ChannelName, got: Any, ou
         (500, b"\xff", Unsure),
         (503, b"", TryLater),
         (429, b"null", TryLater),
-        (404, b"{}", Refused),
-        (302, b"", Refused),
+        (404, b"{}", MessageRefused),
+        (302, b"", MessageRefused),
     ],
 )
 def test_an_answer_of_somebody_else_is_never_taken_for_sent(
@@ -216,9 +216,9 @@ def test_slack_and_twilio_can_be_asked_what_was_sent() -> None:
     assert asked is not None
     assert asked.params is not None
     assert asked.params["oldest"] == f"{since.timestamp():.6f}"
-    assert slack.found(history, "D1", {}, "k") == Sent("D1/1.5")
+    assert slack.found(history, "D1", {}, "k") == MessageSent("D1/1.5")
     assert slack.found(history, "D1", {}, "other") is None
-    assert twilio.found(listed, "+15551", {"Body": "Hi"}, "k") == Sent("SM2")
+    assert twilio.found(listed, "+15551", {"Body": "Hi"}, "k") == MessageSent("SM2")
     assert twilio.found(listed, "+15551", {"Body": "x"}, "k") is None
     assert isinstance(twilio.found(answer(500, b""), "+15551", {}, "k"), Unsure)
     for channel in ("whatsapp", "telegram"):
