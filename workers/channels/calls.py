@@ -8,14 +8,14 @@ import orjson
 from pydantic import SecretStr
 
 from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
-from turnloom.workers.channels.protocol import ChannelAccount, MessageRefused, TryLater, Unsure
+from turnloom.workers.channels.protocol import MessageRefused, ProviderAccount, TryLater, Unsure
 
 _LONGEST_PAUSE_S = 3_600.0
 _MAX_ANSWER_BYTES = 262_144
 
 
 def json_request(
-    account: ChannelAccount, url: str, body: Mapping[str, Any], headers: Mapping[str, str]
+    account: ProviderAccount, url: str, body: Mapping[str, Any], headers: Mapping[str, str]
 ) -> UpstreamRequest:
     """Return a POST of JSON."""
     return UpstreamRequest(

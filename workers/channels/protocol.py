@@ -32,7 +32,7 @@ class AccountConfig(Contract):
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelAccount:
+class ProviderAccount:
     """An account of a tenant on a channel. `config` is of the adapter's class."""
 
     channel: ChannelName
@@ -220,14 +220,14 @@ class Adapter(Protocol):
     accepted: ClassVar[WebhookAnswer]
     """What the provider is answered, with status 200, when what it posted is recorded."""
 
-    def verify(self, account: ChannelAccount, request: Inbound, now: datetime) -> None:
+    def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
         """Check that the provider sent the request.
 
         Raises:
             Unauthorized: it did not, or long ago.
         """
 
-    def handshake(self, account: ChannelAccount, request: Inbound) -> WebhookAnswer | None:
+    def handshake(self, account: ProviderAccount, request: Inbound) -> WebhookAnswer | None:
         """Return the answer to the provider's question whether we are there; None if the request is none.
 
         It runs after `verify`. A GET is a handshake on a channel that has one, and nothing else.
@@ -237,49 +237,49 @@ class Adapter(Protocol):
             NotFound: a GET on a channel that has no handshake.
         """
 
-    def parse(self, account: ChannelAccount, request: Inbound) -> list[Item]:
+    def parse(self, account: ProviderAccount, request: Inbound) -> list[Item]:
         """Return what the provider reports: messages first, then the rest. It raises nothing.
 
         An item that cannot be read is Unknown and takes none of its neighbours with it.
         """
 
-    def render(self, reply: Reply, account: ChannelAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
+    def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         """Return a reply as messages of the channel, each within its limits; choices are at the last one.
 
         Without choices, those of the reply's question are offered; what comes back is the choice itself.
         """
 
-    def window(self, account: ChannelAccount) -> timedelta | None:
+    def window(self, account: ProviderAccount) -> timedelta | None:
         """Return for how long after a person's last message free messages may be sent to them; None: always."""
 
-    def template(self, account: ChannelAccount) -> Part | None:
+    def template(self, account: ProviderAccount) -> Part | None:
         """Return what may be sent when the window has closed; None if the account has no template."""
 
-    def request(self, account: ChannelAccount, recipient: str, part: Part, key: str) -> UpstreamRequest:
+    def request(self, account: ProviderAccount, recipient: str, part: Part, key: str) -> UpstreamRequest:
         """Return the request that sends a part. `key` is the delivery's own, the same for each attempt."""
 
     def outcome(self, answer: UpstreamResponse) -> Outcome:
         """Return what the provider's answer to `request` means."""
 
     def search(
-        self, account: ChannelAccount, recipient: str, part: Part, key: str, since: datetime
+        self, account: ProviderAccount, recipient: str, part: Part, key: str, since: datetime
     ) -> UpstreamRequest | None:
         """Return the request that asks whether a part was sent since a time; None if the provider cannot be asked."""
 
     def found(self, answer: UpstreamResponse, recipient: str, part: Part, key: str) -> MessageSent | Unsure | None:
         """Return what the answer to `search` means; None if the part was not sent."""
 
-    def probe(self, account: ChannelAccount) -> UpstreamRequest:
+    def probe(self, account: ProviderAccount) -> UpstreamRequest:
         """Return a request that changes nothing and that only a working account is answered."""
 
     def fault(self, answer: UpstreamResponse) -> str | None:
         """Return what the answer to `probe` says is wrong with the account, in a sentence; None if it works."""
 
-    def pace(self, account: ChannelAccount) -> Pace:
+    def pace(self, account: ProviderAccount) -> Pace:
         """Return how fast the account may send."""
 
 
-def paced(account: ChannelAccount, own: Pace) -> Pace:
+def paced(account: ProviderAccount, own: Pace) -> Pace:
     """Return the pace of an account: its own if it sets one, otherwise the provider's."""
     pace = account.config.pace
     return own if pace is None else Pace(own.recipient, Rate(pace, max(1, int(pace))))

@@ -13,7 +13,6 @@ from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
 from turnloom.workers.channels.calls import answered, bearer, failed, json_request, pause
 from turnloom.workers.channels.protocol import (
     AccountConfig,
-    ChannelAccount,
     ChannelName,
     Inbound,
     Item,
@@ -22,6 +21,7 @@ from turnloom.workers.channels.protocol import (
     Outcome,
     Pace,
     Part,
+    ProviderAccount,
     Rate,
     ReplyChoice,
     TryLater,
@@ -68,7 +68,7 @@ class Slack:
     config: ClassVar[type[AccountConfig]] = SlackConfig
     accepted: ClassVar[WebhookAnswer] = WebhookAnswer()
 
-    def verify(self, account: ChannelAccount, request: Inbound, now: datetime) -> None:
+    def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
         verifier = SignatureVerifier(account.config.signing_secret.get_secret_value(), _At(now))
         try:
             is_valid = verifier.is_valid_request(request.body, dict(request.headers))
@@ -78,7 +78,7 @@ class Slack:
             message = "X-Slack-Signature is missing or wrong, or X-Slack-Request-Timestamp is five minutes off"
             raise Unauthorized(message, code="bad_signature")
 
-    def handshake(self, account: ChannelAccount, request: Inbound) -> WebhookAnswer | None:
+    def handshake(self, account: ProviderAccount, request: Inbound) -> WebhookAnswer | None:
         if request.method == "GET":
             raise NotFound("Slack posts to this address; nothing can be read from it")
         if b"url_verification" not in request.body:
@@ -92,23 +92,23 @@ class Slack:
                 return WebhookAnswer(challenge[:1_000])
         return None
 
-    def parse(self, account: ChannelAccount, request: Inbound) -> list[Item]:
+    def parse(self, account: ProviderAccount, request: Inbound) -> list[Item]:
         return whole(items, request.body)
 
-    def render(self, reply: Reply, account: ChannelAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
+    def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)
         if len(offer) > _BUTTONS or any(len(choice.title) > _BUTTON_TITLE for choice in offer):
             reply, offer = numbered(reply, offer), []
         *before, last = texts(reply, "slack", last=_SECTION if offer else None)
         return [*map(_text, before), _with_buttons(last, offer) if offer else _text(last)]
 
-    def window(self, account: ChannelAccount) -> timedelta | None:
+    def window(self, account: ProviderAccount) -> timedelta | None:
         return None
 
-    def template(self, account: ChannelAccount) -> Part | None:
+    def template(self, account: ProviderAccount) -> Part | None:
         return None
 
-    def request(self, account: ChannelAccount, recipient: str, part: Part, key: str) -> UpstreamRequest:
+    def request(self, account: ProviderAccount, recipient: str, part: Part, key: str) -> UpstreamRequest:
         channel, _, thread = recipient.partition("/")
         where = {"channel": channel, **({"thread_ts": thread} if thread else {})}
         mark = {"metadata": {"event_type": _EVENT, "event_payload": {"key": key}}}
@@ -130,7 +130,7 @@ class Slack:
         return failed(answer)
 
     def search(
-        self, account: ChannelAccount, recipient: str, part: Part, key: str, since: datetime
+        self, account: ProviderAccount, recipient: str, part: Part, key: str, since: datetime
     ) -> UpstreamRequest | None:
         channel, _, thread = recipient.partition("/")
         method = "conversations.replies" if thread else "conversations.history"
@@ -158,7 +158,7 @@ class Slack:
                 return Unsure("Slack has more messages than it showed") if body.get("has_more") else None
         return Unsure("Slack did not say what was sent")
 
-    def probe(self, account: ChannelAccount) -> UpstreamRequest:
+    def probe(self, account: ProviderAccount) -> UpstreamRequest:
         return json_request(account, _url(account, "auth.test"), {}, _auth(account))
 
     def fault(self, answer: UpstreamResponse) -> str | None:
@@ -169,7 +169,7 @@ class Slack:
                 return f"Slack says: {str(error)[:300]}"
         return f"{answer.host} answered with HTTP {answer.status}, not with the app's user"
 
-    def pace(self, account: ChannelAccount) -> Pace:
+    def pace(self, account: ProviderAccount) -> Pace:
         # Slack says "several hundred a minute" of a workspace.
         return paced(account, Pace(Rate(1, burst=3), Rate(5, burst=20)))
 
@@ -192,11 +192,11 @@ def _with_buttons(text: str, offer: Sequence[ReplyChoice]) -> Part:
     return {**_text(text), "blocks": [section, {"type": "actions", "elements": buttons}]}
 
 
-def _url(account: ChannelAccount, method: str) -> str:
+def _url(account: ProviderAccount, method: str) -> str:
     return f"{(account.config.api_base or API).rstrip('/')}/{method}"
 
 
-def _auth(account: ChannelAccount) -> dict[str, str]:
+def _auth(account: ProviderAccount) -> dict[str, str]:
     return dict(bearer(account.config.bot_token))
 
 

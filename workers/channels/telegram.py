@@ -13,7 +13,6 @@ from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
 from turnloom.workers.channels.calls import answered, failed, json_request, pause
 from turnloom.workers.channels.protocol import (
     AccountConfig,
-    ChannelAccount,
     ChannelName,
     Edit,
     Inbound,
@@ -25,6 +24,7 @@ from turnloom.workers.channels.protocol import (
     Outcome,
     Pace,
     Part,
+    ProviderAccount,
     Rate,
     ReplyChoice,
     TryLater,
@@ -67,21 +67,21 @@ class Telegram:
     config: ClassVar[type[AccountConfig]] = TelegramConfig
     accepted: ClassVar[WebhookAnswer] = WebhookAnswer()
 
-    def verify(self, account: ChannelAccount, request: Inbound, now: datetime) -> None:
+    def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
         given = request.headers.get("x-telegram-bot-api-secret-token", "")
         if not hmac.compare_digest(secret(account.config.secret_token), given.encode("utf-8", "replace")):
             message = "X-Telegram-Bot-Api-Secret-Token is missing, or is not the account's secret_token"
             raise Unauthorized(message, code="bad_signature")
 
-    def handshake(self, account: ChannelAccount, request: Inbound) -> WebhookAnswer | None:
+    def handshake(self, account: ProviderAccount, request: Inbound) -> WebhookAnswer | None:
         if request.method == "GET":
             raise NotFound("Telegram posts to this address; nothing can be read from it")
         return None
 
-    def parse(self, account: ChannelAccount, request: Inbound) -> list[Item]:
+    def parse(self, account: ProviderAccount, request: Inbound) -> list[Item]:
         return whole(lambda body: [attempt(_item, read_json(body), "update")], request.body)
 
-    def render(self, reply: Reply, account: ChannelAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
+    def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)
         if any(len(choice.title) > _BUTTON_TITLE for choice in offer):
             reply = numbered(reply, offer)
@@ -92,13 +92,13 @@ class Telegram:
             parts[-1]["reply_markup"] = {"inline_keyboard": rows}
         return parts
 
-    def window(self, account: ChannelAccount) -> timedelta | None:
+    def window(self, account: ProviderAccount) -> timedelta | None:
         return None
 
-    def template(self, account: ChannelAccount) -> Part | None:
+    def template(self, account: ProviderAccount) -> Part | None:
         return None
 
-    def request(self, account: ChannelAccount, recipient: str, part: Part, key: str) -> UpstreamRequest:
+    def request(self, account: ProviderAccount, recipient: str, part: Part, key: str) -> UpstreamRequest:
         chat, _, topic = recipient.partition("/")
         where: dict[str, Any] = {"chat_id": int(chat), **({"message_thread_id": int(topic)} if topic else {})}
         return json_request(account, _url(account, "sendMessage"), {**where, **part}, {})
@@ -118,14 +118,14 @@ class Telegram:
         return failed(answer)
 
     def search(
-        self, account: ChannelAccount, recipient: str, part: Part, key: str, since: datetime
+        self, account: ProviderAccount, recipient: str, part: Part, key: str, since: datetime
     ) -> UpstreamRequest | None:
         return None
 
     def found(self, answer: UpstreamResponse, recipient: str, part: Part, key: str) -> MessageSent | Unsure | None:
         return Unsure("Telegram cannot be asked what was sent")
 
-    def probe(self, account: ChannelAccount) -> UpstreamRequest:
+    def probe(self, account: ProviderAccount) -> UpstreamRequest:
         return json_request(account, _url(account, "getMe"), {}, {})
 
     def fault(self, answer: UpstreamResponse) -> str | None:
@@ -136,7 +136,7 @@ class Telegram:
                 return f"Telegram says: {str(description)[:300]}"
         return f"{answer.host} answered with HTTP {answer.status}, not with the bot"
 
-    def pace(self, account: ChannelAccount) -> Pace:
+    def pace(self, account: ProviderAccount) -> Pace:
         return paced(account, Pace(Rate(1, burst=3), Rate(30, burst=30)))
 
 
@@ -256,7 +256,7 @@ def _service_kind(raw: dict[str, Any]) -> str:
     return next(reversed(raw))
 
 
-def _url(account: ChannelAccount, method: str) -> str:
+def _url(account: ProviderAccount, method: str) -> str:
     base = (account.config.api_base or API).rstrip("/")
     return f"{base}/bot{account.config.bot_token.get_secret_value()}/{method}"
 

@@ -14,7 +14,6 @@ from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
 from turnloom.workers.channels.calls import answered, basic, failed, pause
 from turnloom.workers.channels.protocol import (
     AccountConfig,
-    ChannelAccount,
     ChannelName,
     Inbound,
     Item,
@@ -25,6 +24,7 @@ from turnloom.workers.channels.protocol import (
     Outcome,
     Pace,
     Part,
+    ProviderAccount,
     Rate,
     Receipt,
     ReplyChoice,
@@ -98,33 +98,33 @@ class Twilio:
         '<?xml version="1.0" encoding="UTF-8"?><Response></Response>', "text/xml"
     )
 
-    def verify(self, account: ChannelAccount, request: Inbound, now: datetime) -> None:
+    def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
         given = request.headers.get("x-twilio-signature", "")
         if not given or not given.isascii() or not _is_signed(account, request, given):
             message = "X-Twilio-Signature is missing, or does not fit the account's auth_token and public_url"
             raise Unauthorized(message, code="bad_signature")
 
-    def handshake(self, account: ChannelAccount, request: Inbound) -> WebhookAnswer | None:
+    def handshake(self, account: ProviderAccount, request: Inbound) -> WebhookAnswer | None:
         if request.method == "GET":
             raise NotFound("set the webhook's method to POST in Twilio's console")
         return None
 
-    def parse(self, account: ChannelAccount, request: Inbound) -> list[Item]:
+    def parse(self, account: ProviderAccount, request: Inbound) -> list[Item]:
         return whole(lambda body: [attempt(_item, storable(dict(_form(body))), "form")], request.body)
 
-    def render(self, reply: Reply, account: ChannelAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
+    def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)
         # Buttons need a template that Meta approved; a number does not.
         reply = numbered(reply, offer) if offer else reply
         return [{"Body": text} for text in texts(reply, "sms")]
 
-    def window(self, account: ChannelAccount) -> timedelta | None:
+    def window(self, account: ProviderAccount) -> timedelta | None:
         return timedelta(hours=24) if _is_whatsapp(account) else None
 
-    def template(self, account: ChannelAccount) -> Part | None:
+    def template(self, account: ProviderAccount) -> Part | None:
         return None if account.config.template is None else {"ContentSid": account.config.template}
 
-    def request(self, account: ChannelAccount, recipient: str, part: Part, key: str) -> UpstreamRequest:
+    def request(self, account: ProviderAccount, recipient: str, part: Part, key: str) -> UpstreamRequest:
         to = {"To": recipient, "From": account.config.sender, "StatusCallback": _webhook(account)}
         return UpstreamRequest(
             url=_url(account, "/Messages.json"),
@@ -144,7 +144,7 @@ class Twilio:
         return failed(answer)
 
     def search(
-        self, account: ChannelAccount, recipient: str, part: Part, key: str, since: datetime
+        self, account: ProviderAccount, recipient: str, part: Part, key: str, since: datetime
     ) -> UpstreamRequest | None:
         return UpstreamRequest(
             url=_url(account, "/Messages.json"),
@@ -161,7 +161,7 @@ class Twilio:
                 return None if sid is None else MessageSent(sid)
         return Unsure("Twilio did not say what was sent")
 
-    def probe(self, account: ChannelAccount) -> UpstreamRequest:
+    def probe(self, account: ProviderAccount) -> UpstreamRequest:
         return UpstreamRequest(
             url=_url(account, ".json"), headers=_auth(account), is_named_by_others=account.config.api_base is not None
         )
@@ -176,7 +176,7 @@ class Twilio:
                 return f"Twilio says: {str(message)[:300]}"
         return f"{answer.host} answered with HTTP {answer.status}, not with the account"
 
-    def pace(self, account: ChannelAccount) -> Pace:
+    def pace(self, account: ProviderAccount) -> Pace:
         # Twilio queues what a number may not send yet, so this only keeps its queue short.
         return paced(account, Pace(Rate(1, burst=3), Rate(80 if _is_whatsapp(account) else 10, burst=10)))
 
@@ -187,7 +187,7 @@ def _form(body: bytes) -> list[tuple[str, str]]:
     return parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
 
 
-def _is_signed(account: ChannelAccount, request: Inbound, given: str) -> bool:
+def _is_signed(account: ProviderAccount, request: Inbound, given: str) -> bool:
     validator = RequestValidator(account.config.auth_token.get_secret_value())
     try:
         is_form = "json" not in request.headers.get("content-type", "") and not request.body.startswith(b"{")
@@ -211,7 +211,7 @@ def _fields(body: bytes) -> _Fields:
     return fields
 
 
-def _called(account: ChannelAccount, request: Inbound) -> list[str]:
+def _called(account: ProviderAccount, request: Inbound) -> list[str]:
     """Return the URLs that Twilio may have called: `public_url` names the webhook or only the server."""
     public, seen = account.config.public_url, urlsplit(request.url)
     query = f"?{seen.query}" if seen.query else ""
@@ -270,23 +270,23 @@ def _known_failure(code: str, why: str, after_s: float | None = None) -> TryLate
     return MessageRefused(code[:40], why[:300])
 
 
-def _is_whatsapp(account: ChannelAccount) -> bool:
+def _is_whatsapp(account: ProviderAccount) -> bool:
     return bool(account.config.sender.startswith("whatsapp:"))
 
 
-def _webhook(account: ChannelAccount) -> str:
+def _webhook(account: ProviderAccount) -> str:
     """Return where Twilio shall report what became of a message."""
     url = str(account.config.public_url)
     is_server = urlsplit(url).path in {"", "/"}
     return f"{url.rstrip('/')}/v1/channels/twilio/{account.id}" if is_server else url
 
 
-def _url(account: ChannelAccount, path: str) -> str:
+def _url(account: ProviderAccount, path: str) -> str:
     base = (account.config.api_base or API).rstrip("/")
     return f"{base}/2010-04-01/Accounts/{account.config.account_sid}{path}"
 
 
-def _auth(account: ChannelAccount) -> Mapping[str, str]:
+def _auth(account: ProviderAccount) -> Mapping[str, str]:
     return basic(account.config.account_sid, account.config.auth_token)
 
 

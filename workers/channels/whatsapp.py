@@ -20,7 +20,6 @@ from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
 from turnloom.workers.channels.calls import answered, bearer, failed, json_request
 from turnloom.workers.channels.protocol import (
     AccountConfig,
-    ChannelAccount,
     ChannelName,
     Inbound,
     Item,
@@ -28,6 +27,7 @@ from turnloom.workers.channels.protocol import (
     Outcome,
     Pace,
     Part,
+    ProviderAccount,
     Rate,
     ReplyChoice,
     Unsure,
@@ -68,7 +68,7 @@ class WhatsApp:
     config: ClassVar[type[AccountConfig]] = WhatsAppConfig
     accepted: ClassVar[WebhookAnswer] = WebhookAnswer()
 
-    def verify(self, account: ChannelAccount, request: Inbound, now: datetime) -> None:
+    def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
         if request.method == "GET":
             return  # the handshake has no signature, but the token
         expected = "sha256=" + hmac.new(secret(account.config.app_secret), request.body, sha256).hexdigest()
@@ -78,7 +78,7 @@ class WhatsApp:
                 "X-Hub-Signature-256 is missing, or is not that of the app's secret", code="bad_signature"
             )
 
-    def handshake(self, account: ChannelAccount, request: Inbound) -> WebhookAnswer | None:
+    def handshake(self, account: ProviderAccount, request: Inbound) -> WebhookAnswer | None:
         if request.method != "GET":
             return None
         query = parse_qs(request.url.partition("?")[2])
@@ -88,10 +88,10 @@ class WhatsApp:
             raise Unauthorized("hub.verify_token is not the account's verify_token", code="bad_verify_token")
         return WebhookAnswer(challenge[:1_000])
 
-    def parse(self, account: ChannelAccount, request: Inbound) -> list[Item]:
+    def parse(self, account: ProviderAccount, request: Inbound) -> list[Item]:
         return whole(partial(items, account=account), request.body)
 
-    def render(self, reply: Reply, account: ChannelAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
+    def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)
         interactive = _interactive(offer)
         if offer and interactive is None:
@@ -101,10 +101,10 @@ class WhatsApp:
             return [*map(_text, before), _text(last)]
         return [*map(_text, before), {"type": "interactive", "interactive": {**interactive, "body": {"text": last}}}]
 
-    def window(self, account: ChannelAccount) -> timedelta | None:
+    def window(self, account: ProviderAccount) -> timedelta | None:
         return timedelta(hours=24)
 
-    def template(self, account: ChannelAccount) -> Part | None:
+    def template(self, account: ProviderAccount) -> Part | None:
         config = account.config
         if config.template is None:
             return None
@@ -113,7 +113,7 @@ class WhatsApp:
             "template": {"name": config.template, "language": {"code": config.template_language}},
         }
 
-    def request(self, account: ChannelAccount, recipient: str, part: Part, key: str) -> UpstreamRequest:
+    def request(self, account: ProviderAccount, recipient: str, part: Part, key: str) -> UpstreamRequest:
         head = {"messaging_product": "whatsapp", "recipient_type": "individual", "to": recipient}
         # Receipts bring the key back, so that a message whose answer was lost is recognised.
         return json_request(
@@ -130,14 +130,14 @@ class WhatsApp:
         return failed(answer)
 
     def search(
-        self, account: ChannelAccount, recipient: str, part: Part, key: str, since: datetime
+        self, account: ProviderAccount, recipient: str, part: Part, key: str, since: datetime
     ) -> UpstreamRequest | None:
         return None
 
     def found(self, answer: UpstreamResponse, recipient: str, part: Part, key: str) -> MessageSent | Unsure | None:
         return Unsure("WhatsApp cannot be asked what was sent")
 
-    def probe(self, account: ChannelAccount) -> UpstreamRequest:
+    def probe(self, account: ProviderAccount) -> UpstreamRequest:
         return UpstreamRequest(
             url=_url(account, ""),
             params={"fields": "display_phone_number,verified_name"},
@@ -153,7 +153,7 @@ class WhatsApp:
                 return None
         return f"{answer.host} answered with HTTP {answer.status}, not with the phone number"
 
-    def pace(self, account: ChannelAccount) -> Pace:
+    def pace(self, account: ProviderAccount) -> Pace:
         return paced(account, Pace(Rate(1 / 6, burst=10), Rate(80, burst=80)))
 
 
@@ -181,12 +181,12 @@ def _row(number: int, choice: ReplyChoice) -> dict[str, str]:
     return {"id": choice.payload, "title": str(number), "description": choice.title}
 
 
-def _url(account: ChannelAccount, path: str) -> str:
+def _url(account: ProviderAccount, path: str) -> str:
     base = (account.config.api_base or API).rstrip("/")
     return f"{base}/{_VERSION}/{account.config.phone_number_id}{path}"
 
 
-def _auth(account: ChannelAccount) -> Mapping[str, str]:
+def _auth(account: ProviderAccount) -> Mapping[str, str]:
     return bearer(account.config.access_token)
 
 

@@ -5,12 +5,12 @@ from functools import partial
 from typing import Any, Literal
 
 from turnloom.workers.channels.protocol import (
-    ChannelAccount,
     Edit,
     Item,
     Media,
     Message,
     MessageRefused,
+    ProviderAccount,
     Receipt,
     TryLater,
     WindowClosed,
@@ -45,7 +45,7 @@ Content = tuple[str, tuple[Media, ...], str | None]
 """Text, media, and the payload of what was tapped."""
 
 
-def items(body: bytes, account: ChannelAccount) -> list[Item]:
+def items(body: bytes, account: ProviderAccount) -> list[Item]:
     """Return what a body reports."""
     return list(_items(read_json(body), account))
 
@@ -62,7 +62,7 @@ def failure(error: Mapping[str, Any]) -> TryLater | MessageRefused | WindowClose
     return MessageRefused(code, str(error.get("message") or error.get("title") or "no reason given")[:300])
 
 
-def _items(body: Any, account: ChannelAccount) -> Iterator[Item]:
+def _items(body: Any, account: ProviderAccount) -> Iterator[Item]:
     entries = body.get("entry") if isinstance(body, dict) else None
     if not isinstance(entries, list) or not entries:
         yield unknown("body", body, "it has no entries")
@@ -76,7 +76,7 @@ def _items(body: Any, account: ChannelAccount) -> Iterator[Item]:
             yield from _change(change, account)
 
 
-def _change(change: Any, account: ChannelAccount) -> Iterator[Item]:
+def _change(change: Any, account: ProviderAccount) -> Iterator[Item]:
     value = change.get("value") if isinstance(change, dict) else None
     field = change.get("field") if isinstance(change, dict) else None
     if field != "messages" or not isinstance(value, dict):

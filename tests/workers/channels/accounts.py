@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from turnloom.tools.http.upstream import UpstreamResponse
 from turnloom.workers.channels import adapter
-from turnloom.workers.channels.protocol import ChannelAccount, ChannelName, Inbound, Item
+from turnloom.workers.channels.protocol import ChannelName, Inbound, Item, ProviderAccount
 
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
 
@@ -32,10 +32,10 @@ CONFIGS: dict[ChannelName, dict[str, Any]] = {
 }
 
 
-def account(channel: ChannelName, **config: Any) -> ChannelAccount:
+def account(channel: ChannelName, **config: Any) -> ProviderAccount:
     """Return an account with a configuration, changed in some fields."""
     shape = adapter(channel).config
-    return ChannelAccount(channel, "main", "tenant-1", "hotel", shape.model_validate({**CONFIGS[channel], **config}))
+    return ProviderAccount(channel, "main", "tenant-1", "hotel", shape.model_validate({**CONFIGS[channel], **config}))
 
 
 def url(channel: ChannelName) -> str:
