@@ -19,7 +19,7 @@ from turnloom.planner.reply.grounding.fields import FieldName, codes_of, counted
 from turnloom.planner.reply.grounding.figures import PERSONAL, Key, folded, visible
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Places, ResultOrigin, strings
-from turnloom.planner.reply.grounding.scan import claims, claims_of_many, figures, figures_of_many
+from turnloom.planner.reply.grounding.scan import claims, figures, keys_of_many
 
 _READ_AT_MOST = 200_000
 """Characters of text that are searched. Text beyond that is not evidence, so that a huge result costs no more."""
@@ -95,10 +95,8 @@ class Evidence:
     def add_authored(self, text: str, path: str) -> None:
         """Add a text of the agent's makers: its persona, or a template's own words."""
         self._origin = _AUTHORED
-        plain = in_digits(visible(text)[0])[0]
-        for figure in (*figures_of_many(plain), *claims_of_many(plain)):
-            for key in figure.keys:
-                self._put(key, path, _Scope())
+        for key in keys_of_many(text):
+            self._put(key, path, _Scope())
 
     def private_in(self, plain: str) -> Iterator[str]:
         """Yield the values about other people that a folded text has, unless the user said them."""

@@ -32,8 +32,10 @@ class _Numerals:
     ordinals: dict[tuple[str, ...], int]
     starts: frozenset[str]
     joints: frozenset[str]
-    heads: tuple[tuple[str, int], ...]
-    """The hundreds and thousands that are written as one word with the rest, the longest first."""
+    heads: dict[str, int]
+    """The hundreds and thousands that are written as one word with the rest."""
+    head: re.Pattern[str]
+    """The longest of them at the beginning of a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +151,10 @@ def _compound(word: str) -> int:
     known = _numerals()
     value = 0
     while len(word) >= _SHORTEST_COMPOUND:
-        head = next(((text, number) for text, number in known.heads if word.startswith(text)), None)
-        if head is None or (value and head[1] >= value):
+        head = known.head.match(word)
+        if head is None or (value and known.heads[head[0]] >= value):
             break
-        value, word = value + head[1], word.removeprefix(head[0])
+        value, word = value + known.heads[head[0]], word[head.end() :]
     rest = known.cardinals.get((word.removeprefix("und"),)) if word else 0
     return value + rest if value and rest is not None and rest < 1000 else 0
 
@@ -192,7 +194,8 @@ def _numerals() -> _Numerals:
         ordinals,
         frozenset(words[0] for words in (*cardinals, *ordinals)),
         frozenset(language["joint"] for language in loaded.values() if "joint" in language),
-        tuple(sorted(joined.items(), key=lambda head: -len(head[0]))),
+        joined,
+        re.compile("|".join(re.escape(text) for text in sorted(joined, key=len, reverse=True))),
     )
 
 

@@ -7,7 +7,8 @@ from turnloom.planner.reply.grounding.assertions import find_assertions
 from turnloom.planner.reply.grounding.contacts import find_documents, find_identifiers, find_links, find_phones
 from turnloom.planner.reply.grounding.counts import find_counts, find_durations
 from turnloom.planner.reply.grounding.days import find_days, find_weekdays
-from turnloom.planner.reply.grounding.figures import Figure, Scanner, find, without
+from turnloom.planner.reply.grounding.figures import Figure, Key, Scanner, find, visible, without
+from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.times import find_times
 
 _SCANNERS: tuple[Scanner, ...] = (
@@ -34,15 +35,11 @@ def claims(text: str, found: list[Figure]) -> list[Figure]:
 
 
 @lru_cache(maxsize=256)
-def figures_of_many(text: str) -> tuple[Figure, ...]:
-    """Return the figures of a text that is read repeatedly, such as a persona. The result is cached."""
-    return tuple(figures(text))
-
-
-@lru_cache(maxsize=256)
-def claims_of_many(text: str) -> tuple[Figure, ...]:
-    """Return the claims of a text that is read repeatedly. The result is cached."""
-    return tuple(claims(text, list(figures_of_many(text))))
+def keys_of_many(text: str) -> tuple[Key, ...]:
+    """Return the keys of what a text says that is read for many replies, such as a persona. The result is cached."""
+    plain = in_digits(visible(text)[0])[0]
+    found = figures(plain)
+    return tuple(key for figure in (*found, *claims(plain, found)) for key in figure.keys)
 
 
 def prepare() -> None:
