@@ -6,13 +6,13 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import yaml
 from pydantic import Field, PrivateAttr, model_validator
 
 from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.turn import Mode
 from turnloom.models.errors import NotFound
 from turnloom.models.runtime.settings import Placement, settings
+from turnloom.models.runtime.yaml_text import read_yaml
 from turnloom.planner.memory.slots import Slot, check_slots
 from turnloom.planner.plan.limits import PlanLimits
 from turnloom.planner.profile_files import profile_files, read_file
@@ -207,7 +207,7 @@ def load_agents(folder: Path) -> Agents:
 
 
 def _profile(name: str, text: str) -> AgentProfile:
-    profile = AgentProfile.model_validate(yaml.safe_load(text))
+    profile = AgentProfile.model_validate(read_yaml(text))
     if profile.name != name:
         raise ValueError(f"it describes the agent {profile.name!r}; name the file after it")
     return profile

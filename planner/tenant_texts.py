@@ -20,8 +20,9 @@ from turnloom.models.contracts.override import LARGEST_TEXT, Overrides
 from turnloom.models.errors import Invalid
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
+from turnloom.models.runtime.yaml_text import read_plain_yaml
 from turnloom.planner.agents import Agents, changed, load_agents
-from turnloom.planner.draft.prompts import Prompt, Prompts, digest, prompts_in, read_prompt, read_yaml
+from turnloom.planner.draft.prompts import Prompt, Prompts, digest, prompts_in, read_prompt
 from turnloom.planner.draft.samples import leaked, samples
 from turnloom.planner.languages.catalogues import Languages, load_languages, read_catalogue
 from turnloom.planner.plan.playbooks import Playbooks, load_playbooks, read_playbook
@@ -108,7 +109,7 @@ class Tailored:
         return replace(self, prompts=self.prompts.under({**self.prompts.own, name: self._prompt(name, text)}))
 
     def _with_agent(self, name: str, text: str) -> Agents:
-        fields = read_yaml(text)
+        fields = read_plain_yaml(text)
         if not isinstance(fields, dict):
             message = "write the agent's fields, or only the ones to change, as YAML"
             raise ValueError(message)  # noqa: TRY004 - the text is wrong, not our call

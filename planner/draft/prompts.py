@@ -18,6 +18,7 @@ from jinja2 import Template
 from turnloom.models.errors import NotFound
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
+from turnloom.models.runtime.yaml_text import read_plain_yaml
 from turnloom.planner.languages.language import ENGLISH, Language
 from turnloom.planner.templates import Templates, fill
 from turnloom.tools.pack_index import prompt_folders
@@ -81,22 +82,6 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-class _PlainLoader(yaml.SafeLoader):
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases are not allowed")  # a few of them can stand for billions of values
-        return super().compose_node(parent, index)
-
-
-def read_yaml(text: str) -> Any:
-    """Read YAML without aliases.
-
-    Raises:
-        yaml.YAMLError: the text is not YAML, or has an alias.
-    """
-    return yaml.load(text, _PlainLoader)  # noqa: S506 - it is a safe loader
-
-
 def read_prompt(name: str, text: str) -> Prompt:
     """Read a prompt: a front matter with name, version, inputs and perhaps `from`, then the template.
 
@@ -108,7 +93,7 @@ def read_prompt(name: str, text: str) -> Prompt:
     if opening or not separator or not end:
         raise ValueError(f"prompt {name}: begin with a front matter between two lines of ---")
     try:
-        head = read_yaml(front)
+        head = read_plain_yaml(front)
         version, inputs = int(head["version"]), frozenset(head["inputs"])
         words_of, beside = _names(head.get("from", [])), _names(head.get("beside", []))
     except (yaml.YAMLError, TypeError, KeyError, ValueError) as error:

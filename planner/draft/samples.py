@@ -6,9 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from turnloom.models.runtime.settings import settings
+from turnloom.models.runtime.yaml_text import read_yaml
 
 _LEAKS = re.compile(r"\b(?:None|True|False|Undefined)\b|<(?:built-in|bound|function|class|generator|object)\b")
 
@@ -37,4 +36,4 @@ def leaked(text: str, source: str) -> str | None:
 
 @lru_cache
 def _samples(folder: Path) -> Any:
-    return yaml.safe_load((folder / "samples.yaml").read_text("utf-8"))
+    return read_yaml((folder / "samples.yaml").read_text("utf-8"))

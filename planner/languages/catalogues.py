@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 
 from turnloom.models.errors import NotFound
 from turnloom.models.runtime.settings import settings
-from turnloom.planner.draft.prompts import read_yaml
+from turnloom.models.runtime.yaml_text import read_plain_yaml
 from turnloom.planner.languages.detection import Detection, Signs
 from turnloom.planner.languages.language import ENGLISH, PLACEHOLDER, Category, Language, Words, locale_of
 from turnloom.planner.profile_files import read_file
@@ -112,7 +112,7 @@ def read_catalogue(tag: str, text: str) -> WordCatalogue:
     found = locale_of(tag)
     if found is None or found.language != tag:
         raise ValueError(f"{tag!r} is no tag of a language, such as it or he")
-    return WordCatalogue.model_validate(read_yaml(text) or {})
+    return WordCatalogue.model_validate(read_plain_yaml(text) or {})
 
 
 @lru_cache

@@ -12,6 +12,7 @@ from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.turn import Usage
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
+from turnloom.models.runtime.yaml_text import read_yaml
 
 _SHIPPED = Path(__file__).with_name("prices.yaml")
 _VERSION = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
@@ -73,6 +74,6 @@ def load_prices(given: str | None) -> Mapping[str, LlmPrice]:
 
 def _read(text: str) -> dict[str, LlmPrice]:
     try:
-        return _PRICES.validate_python(yaml.safe_load(text))
+        return _PRICES.validate_python(read_yaml(text))
     except yaml.YAMLError as error:
         raise ValueError(f"prices are neither JSON nor YAML: {error}") from error

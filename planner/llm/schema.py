@@ -14,10 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel
 
 from turnloom.models.runtime.settings import settings
+from turnloom.models.runtime.yaml_text import read_yaml
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.llm.shared_parts import share
 from turnloom.planner.llm.strict_mode import LEVELS, NULL, Schema, closed, optional, strict, union
@@ -272,5 +272,5 @@ def _undescribed(schema: Any) -> Any:
 
 @lru_cache
 def _texts(prompts_dir: Path) -> Mapping[str, Texts]:
-    texts: Mapping[str, Texts] = yaml.safe_load((prompts_dir / "planning/fields.yaml").read_text("utf-8"))
+    texts: Mapping[str, Texts] = read_yaml((prompts_dir / "planning/fields.yaml").read_text("utf-8"))
     return texts

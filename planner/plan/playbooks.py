@@ -18,7 +18,8 @@ from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, WithJsonSch
 from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.plan import STEP_ID, Effect
 from turnloom.models.errors import Misconfigured, NotFound
-from turnloom.planner.draft.prompts import digest, read_yaml
+from turnloom.models.runtime.yaml_text import read_plain_yaml
+from turnloom.planner.draft.prompts import digest
 from turnloom.planner.memory.slot_state import slot_schemas
 from turnloom.planner.memory.slots import Slot, read_value
 from turnloom.planner.profile_files import profile_files, read_file
@@ -197,7 +198,7 @@ def read_playbook(name: str, text: str, *, own: bool = False) -> Playbook:
     Raises:
         ValueError: the text is not a playbook, or has another name.
     """
-    book = Playbook.model_validate(read_yaml(text))
+    book = Playbook.model_validate(read_plain_yaml(text))
     if book.name != name:
         raise ValueError(f"it describes the playbook {book.name!r}; name the file after it")
     if own:

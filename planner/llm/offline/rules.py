@@ -9,10 +9,10 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BeforeValidator, Field
 
 from turnloom.models.contracts.base import Contract
+from turnloom.models.runtime.yaml_text import read_yaml
 from turnloom.planner.profile_files import profile_files
 
 
@@ -222,7 +222,7 @@ class Rules(Contract):
 @lru_cache
 def load_rules(folder: Path) -> Rules:
     """Read the rules in a folder such as prompts/offline, and those of enabled packs."""
-    read = {name: yaml.safe_load(path.read_text("utf-8")) for name, path in profile_files(folder).items()}
+    read = {name: read_yaml(path.read_text("utf-8")) for name, path in profile_files(folder).items()}
     manners, words = read.pop("conversation"), read.pop("words")
     # A question about a date could also be a new date for a trip, so the narrow domains are asked first.
     domains = sorted(map(Domain.model_validate, read.values()), key=lambda domain: (domain.is_last, domain.remembers))

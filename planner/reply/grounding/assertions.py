@@ -9,8 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from turnloom.models.runtime.yaml_text import read_yaml
 from turnloom.planner.reply.grounding.figures import Figure, Key, Kind
 from turnloom.planner.reply.grounding.lexicon import spoken
 
@@ -97,5 +96,5 @@ def _search(words: str, text: str) -> re.Match[str] | None:
 
 @lru_cache
 def _words() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "assertions.yaml").read_text("utf-8"))
+    loaded: dict[str, Any] = read_yaml((Path(__file__).parent / "assertions.yaml").read_text("utf-8"))
     return loaded

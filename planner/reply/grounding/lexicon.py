@@ -6,9 +6,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from babel import Locale
 from dateparser.languages import default_loader
+
+from turnloom.models.runtime.yaml_text import read_yaml
 
 _MONTHS = (
     "january",
@@ -30,14 +31,14 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 @lru_cache
 def words() -> dict[str, Any]:
     """Return the content of `words.yaml`."""
-    loaded: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "words.yaml").read_text("utf-8"))
+    loaded: dict[str, Any] = read_yaml((Path(__file__).parent / "words.yaml").read_text("utf-8"))
     return loaded
 
 
 @lru_cache
 def endings() -> dict[str, frozenset[str]]:
     """Return the endings of host names: all `names`, and those that `files` and `hours` have too."""
-    loaded: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "endings.yaml").read_text("utf-8"))
+    loaded: dict[str, Any] = read_yaml((Path(__file__).parent / "endings.yaml").read_text("utf-8"))
     names = frozenset([*loaded["names"].split(), *loaded["reserved"]])
     return {"names": names, "files": frozenset(loaded["files"]), "hours": frozenset(loaded["hours"])}
 

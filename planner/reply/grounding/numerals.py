@@ -11,8 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from turnloom.models.runtime.yaml_text import read_yaml
 from turnloom.planner.reply.grounding.lexicon import months, words
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -176,7 +175,7 @@ def _ordinal(found: list[_Word], place: int) -> tuple[int, int] | None:
 
 @lru_cache
 def _numerals() -> _Numerals:
-    loaded: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "numerals.yaml").read_text("utf-8"))
+    loaded: dict[str, Any] = read_yaml((Path(__file__).parent / "numerals.yaml").read_text("utf-8"))
     cardinals: dict[tuple[str, ...], int] = {}
     ordinals: dict[tuple[str, ...], int] = {}
     joined: dict[str, int] = {}

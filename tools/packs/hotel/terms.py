@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
+from turnloom.models.runtime.yaml_text import read_yaml
 
 _FILE = Path(__file__).parent / "data" / "terms.yaml"
 
@@ -36,7 +36,7 @@ def name_of(code: str) -> str:
 
 @lru_cache
 def _terms() -> dict[str, dict[str, list[str]]]:
-    read: dict[str, dict[str, list[str]]] = yaml.safe_load(_FILE.read_text("utf-8"))
+    read: dict[str, dict[str, list[str]]] = read_yaml(_FILE.read_text("utf-8"))
     return read
 
 
