@@ -27,6 +27,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.facts import is_alive
 from tests.journeys.stacks import client_of
+from tests.loaded_python import serving
 from tests.time_report import TimeReport
 from turnloom.models.connections.database import close_connections
 from turnloom.models.connections.redis import redis as redis_client
@@ -51,8 +52,11 @@ ALLOWED_HOST = "127.0.0.2"
 """An address of this machine that a user's URL may have. 127.0.0.1 is refused."""
 DEV_KEY = "tl_dev_of_the_tests"
 
-_ASKING = re.compile(r"""\basking(_dense|_stack)?[:"]""")
-"""A use of a stack with a scripted language model."""
+_APART = {
+    "asking": re.compile(r"""\b(asking(_dense|_stack)?|dense)[:"]"""),
+    "others": re.compile(r"-> Iterator\[Stack\]:|\bodd_stack:"),
+}
+"""Uses of stacks with a scripted language model, and of others that few modules share."""
 _OURS = ("TURNLOOM_", "OPENAI_", "DATABASE_URL", "REDIS_URL")
 
 
@@ -64,7 +68,7 @@ class _ByStack(LoadScopeScheduling):  # type: ignore[misc]
         if not module.startswith(("tests/journeys/", "tests/docs/", "tests/workers/embedded/")):
             return module
         text = (self.config.rootpath / module).read_text("utf-8")
-        return "asking" if _ASKING.search(text) else "stack"
+        return next((scope for scope, use in _APART.items() if use.search(text)), "stack")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -202,6 +206,13 @@ def stack(sim_log: Path) -> Iterator[Stack]:
         last = [process.pid for process in started.processes.values() if process.pid]
     assert not any(is_alive(pid) for pid in last)
     assert not started.servers.home.path.exists()
+
+
+@pytest.fixture(scope="session")
+def loaded_python() -> Iterator[list[str]]:
+    """Return a command line that runs a module in a fork of a process which has loaded the libraries."""
+    with serving() as command:
+        yield command
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ output, in which `...` matches anything. Other blocks are for reading.
 
 import doctest
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from turnloom.workers.embedded.stack import Stack
 SHOWN_URL = "http://localhost:8000"
 # The commands that an installed project has on its PATH.
 COMMANDS = """
-turnloom() { "$PYTHON" -m turnloom.workers.cli "$@"; }
+turnloom() { %s turnloom.workers.cli "$@"; }
 python3() { "$PYTHON" "$@"; }
 pip() { "$PYTHON" -m tests.installing "${@: -1}" site; }
 """
@@ -29,13 +30,16 @@ EXAMPLES = [page for page in PAGES if any(block.language == "console" for block 
 
 
 @pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.stem)
-def test_examples_do_what_the_page_says(page: Path, stack: Stack, tmp_path: Path):
+def test_examples_do_what_the_page_says(page: Path, stack: Stack, tmp_path: Path, loaded_python: list[str]):
     """A reader who copies a page's commands gets the output that the page shows."""
     shutil.copytree(ROOT / "tools", tmp_path / "tools")
     (tmp_path / "turnloom").mkdir()
     (tmp_path / "turnloom" / "tools").symlink_to(tmp_path / "tools")
 
-    shown = [(command, output, _run(command, stack, tmp_path)) for command, output in _session(page, tmp_path)]
+    commands = COMMANDS % shlex.join(loaded_python)
+    shown = [
+        (command, output, _run(commands + command, stack, tmp_path)) for command, output in _session(page, tmp_path)
+    ]
 
     assert [(command, output, seen) for command, output, seen in shown if not _matches(output, seen)] == []
 
@@ -54,7 +58,7 @@ def _session(page: Path, folder: Path) -> Iterator[tuple[str, str]]:
                 yield lines[0] + "".join(line[2:] for line in lines[1:more]), "".join(lines[more:])
 
 
-def _run(command: str, stack: Stack, folder: Path) -> str:
+def _run(script: str, stack: Stack, folder: Path) -> str:
     environment = {
         **os.environ,
         **stack.environment,
@@ -64,10 +68,8 @@ def _run(command: str, stack: Stack, folder: Path) -> str:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": f"{folder}:{folder}/site:{ROOT}",
     }
-    script = COMMANDS + command.replace(SHOWN_URL, stack.url)
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=50, check=False
-    )
+    shell = ["bash", "-c", script.replace(SHOWN_URL, stack.url)]
+    done = subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True, timeout=50, check=False)
     return done.stdout if done.returncode == 0 else f"{done.stdout}{done.stderr}exit code {done.returncode}"
 
 

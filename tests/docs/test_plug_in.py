@@ -2,8 +2,7 @@
 
 import os
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx2
@@ -19,6 +18,8 @@ from turnloom.models.ledger.keys import DEVELOPMENT_TENANT
 from turnloom.workers.cli import main
 from turnloom.workers.embedded.servers import EmbeddedServers
 from turnloom.workers.embedded.stack import Stack
+
+Run = Callable[..., tuple[int, str]]
 
 pytestmark = pytest.mark.timeout(120)  # the time for a separate stack and eight commands
 
@@ -52,13 +53,18 @@ def stack(servers: EmbeddedServers, site: Path) -> Iterator[Stack]:
         yield stack
 
 
-def run(stack: Stack, *arguments: str, **variables: str) -> tuple[int, str]:
+@pytest.fixture
+def run(stack: Stack, loaded_python: list[str]) -> Run:
     """Run `turnloom` as the operator of that stack. Return its exit code and its output."""
-    owner = {"TURNLOOM_OWNER_DATABASE_URL": stack.servers.owner_url}
-    command = [sys.executable, "-m", "turnloom.workers.cli", *arguments]
-    environment = {**os.environ, **stack.environment, **owner, **variables}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout + done.stderr
+
+    def call(*arguments: str, **variables: str) -> tuple[int, str]:
+        owner = {"TURNLOOM_OWNER_DATABASE_URL": stack.servers.owner_url}
+        command = [*loaded_python, "turnloom.workers.cli", *arguments]
+        environment = {**os.environ, **stack.environment, **owner, **variables}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    return call
 
 
 def stop_at(api: httpx2.Client, place: str) -> str:
@@ -77,7 +83,7 @@ def stops(stack: Stack) -> int:
     return int(row[0])
 
 
-def test_a_turn_uses_what_the_plug_in_owns(stack: Stack) -> None:
+def test_a_turn_uses_what_the_plug_in_owns(stack: Stack, run: Run) -> None:
     """Its table has the stops, its setting the unit, and its template words the reply.
 
     Its command lists the rows. Erasing deletes them.
@@ -85,7 +91,7 @@ def test_a_turn_uses_what_the_plug_in_owns(stack: Stack) -> None:
     with client_of(stack) as api:
         replies = [stop_at(api, place) for place in PLACES]
         kept = stops(stack)
-        listed = run(stack, "distance", "stops", "trip", "--tenant", DEVELOPMENT_TENANT)
+        listed = run("distance", "stops", "trip", "--tenant", DEVELOPMENT_TENANT)
         erased = api.delete("/v1/conversations/trip").status_code
 
     assert replies == ["Stop 1, after 0.0 mi.", "Stop 2, after 686.8 mi."]
@@ -105,19 +111,19 @@ def test_a_turn_uses_what_the_plug_in_owns(stack: Stack) -> None:
     ],
     ids=["value", "name", "pack"],
 )
-def test_the_doctor_knows_its_settings_and_its_tables(stack: Stack, variables: dict[str, str], told: str) -> None:
+def test_the_doctor_knows_its_settings_and_its_tables(run: Run, variables: dict[str, str], told: str) -> None:
     """A wrong value, a misspelt name and a pack that was switched off are reported in a sentence."""
-    _, said = run(stack, "doctor", **variables)
+    _, said = run("doctor", **variables)
 
     assert told in said
 
 
-def test_its_tables_are_dropped_before_the_package(stack: Stack) -> None:
+def test_its_tables_are_dropped_before_the_package(run: Run) -> None:
     """Without the pack nothing can be migrated. Once its own migrations have dropped its tables, it can."""
     without = {"TURNLOOM_PACKS": '["dates"]'}
-    refused = run(stack, "migrate", **without)
-    dropped = run(stack, "migrate", "--drop", "distance")
-    migrated = run(stack, "migrate", **without)
+    refused = run("migrate", **without)
+    dropped = run("migrate", "--drop", "distance")
+    migrated = run("migrate", **without)
 
     assert refused[0] == 1
     assert "Error: the database has tables of the pack 'distance'" in refused[1]

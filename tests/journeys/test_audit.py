@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,29 +16,31 @@ from turnloom.workers.broker.app import app
 from turnloom.workers.embedded.stack import Stack
 
 
-def turnloom(stack: Stack, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "turnloom.workers.cli", *words]
+def audit(python: list[str], stack: Stack, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [*python, "turnloom.workers.cli", "audit", *words]
     environment = {**os.environ, **stack.environment}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-def faults(stack: Stack, conversation_id: str) -> list[dict[str, Any]]:
-    done = turnloom(stack, "audit", "verify", "--conversation", conversation_id, "--json")
+def faults(python: list[str], stack: Stack, conversation_id: str) -> list[dict[str, Any]]:
+    done = audit(python, stack, "verify", "--conversation", conversation_id, "--json")
     found: list[dict[str, Any]] = json.loads(done.stdout)["faults"]
     return found
 
 
-def test_records_that_a_superuser_removes_are_missed(api: httpx2.Client, stack: Stack) -> None:
+def test_records_that_a_superuser_removes_are_missed(
+    api: httpx2.Client, stack: Stack, loaded_python: list[str]
+) -> None:
     """An erased conversation verifies, and its record says so. Verification reports one whose records are all gone."""
     turn = finished(api, post(api, plan={"steps": []}, agent="generic")["turn_id"])
     conversation_id = turn["conversation_id"]
     assert api.delete(f"/v1/conversations/{conversation_id}").status_code == 204
-    anchored = turnloom(stack, "audit", "anchor")
+    anchored = audit(loaded_python, stack, "anchor")
 
     records = api.get("/v1/audit", params={"conversation_id": conversation_id}).json()["items"]
-    whole = faults(stack, conversation_id)
+    whole = faults(loaded_python, stack, conversation_id)
     with removed(stack, conversation_id):
-        gone = faults(stack, conversation_id)
+        gone = faults(loaded_python, stack, conversation_id)
 
     assert anchored.returncode == 0
     assert [record["kind"] for record in records] == ["turn.received", "turn.finished", "conversation.erased"]

@@ -1,4 +1,4 @@
-"""The shipped golden conversations pass on two models that go different ways. `turnloom eval` names those that fail."""
+"""The shipped golden conversations pass on the offline model. `turnloom eval` names those that fail."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.journeys.other_model import behave
-from tests.planner.llm.scripted import Script
 from turnloom.models.runtime.settings import ROOT
 from turnloom.workers.cli import main
 from turnloom.workers.cli.client import Api
@@ -15,8 +13,7 @@ from turnloom.workers.embedded.stack import Stack
 from turnloom.workers.evals.conversations import Golden, Way, load_golden
 from turnloom.workers.evals.runner import hold
 
-FILES = sorted((ROOT / "prompts" / "golden").glob("*.yaml"))
-SHIPPED = load_golden(FILES)
+SHIPPED = load_golden(sorted((ROOT / "prompts" / "golden").glob("*.yaml")))
 
 WRONG = """
 agent: generic
@@ -32,13 +29,6 @@ conversations:
 """
 
 
-@pytest.fixture(scope="module")
-def other(script: Script, dense: Stack) -> Stack:
-    """A stack whose language model answers in another way than the offline model."""
-    script.otherwise = behave
-    return dense
-
-
 def evaluate(stack: Stack, *arguments: str) -> Result:
     """Run `turnloom eval` against the stack's API."""
     return CliRunner().invoke(main, ["eval", "--url", stack.url, "--key", stack.dev_key, *arguments])
@@ -48,13 +38,6 @@ def evaluate(stack: Stack, *arguments: str) -> Result:
 def test_a_golden_conversation(stack: Stack, golden: Golden) -> None:
     """Slots, effects, facts, artifacts, grounding and questions are as the file says."""
     with Api(stack.url, stack.dev_key) as api:
-        assert hold(api, golden).difference is None
-
-
-@pytest.mark.parametrize("golden", SHIPPED, ids=lambda golden: f"{golden.agent}-{golden.name}")
-def test_a_golden_conversation_with_another_model(other: Stack, golden: Golden) -> None:
-    """A model with other steps, in another order, that writes replies itself or names other templates passes too."""
-    with Api(other.url, other.dev_key) as api:
         assert hold(api, golden).difference is None
 
 

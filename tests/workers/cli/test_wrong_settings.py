@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,16 +11,23 @@ import pytest
 from turnloom.models.runtime.settings import ROOT, Settings
 from turnloom.tools.pack_settings import unknown_settings
 
+Run = Callable[..., tuple[int, list[str]]]
+
 PASSWORD = "geheim-9f3a"
 NOBODY = f"postgresql://turnloom:{PASSWORD}@127.0.0.1:1/turnloom"
 
 
-def run(*arguments: str, **variables: str) -> tuple[int, list[str]]:
+@pytest.fixture
+def run(loaded_python: list[str]) -> Run:
     """Run `turnloom` with these variables; return its exit code and the lines on standard error."""
-    command = [sys.executable, "-m", "turnloom.workers.cli", *arguments]
-    environment = {**os.environ, "DATABASE_URL": NOBODY, **variables}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=50)
-    return done.returncode, done.stderr.strip().splitlines()
+
+    def call(*arguments: str, **variables: str) -> tuple[int, list[str]]:
+        command = [*loaded_python, "turnloom.workers.cli", *arguments]
+        environment = {**os.environ, "DATABASE_URL": NOBODY, **variables}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=50)
+        return done.returncode, done.stderr.strip().splitlines()
+
+    return call
 
 
 @pytest.mark.parametrize(
@@ -45,7 +52,9 @@ def run(*arguments: str, **variables: str) -> tuple[int, list[str]]:
         (["worker", "--queues", "plan"], {"TURNLOOM_PROMPTS_DIR": "nowhere"}, 2, "TURNLOOM_PROMPTS_DIR"),
     ],
 )
-def test_a_mistake_is_one_sentence(arguments: list[str], variables: dict[str, str], exit_code: int, told: str) -> None:
+def test_a_mistake_is_one_sentence(
+    run: Run, arguments: list[str], variables: dict[str, str], exit_code: int, told: str
+) -> None:
     """The sentence names the mistake, and does not repeat a password."""
     code, lines = run(*arguments, **variables)
 
@@ -64,7 +73,7 @@ def test_a_mistake_is_one_sentence(arguments: list[str], variables: dict[str, st
     ],
     ids=["value", "syntax", "field"],
 )
-def test_a_broken_agent_is_named_with_its_line(tmp_path: Path, change: tuple[str, str], told: str) -> None:
+def test_a_broken_agent_is_named_with_its_line(run: Run, tmp_path: Path, change: tuple[str, str], told: str) -> None:
     """The process does not start, and the error names the file and the line."""
     shutil.copytree(ROOT / "prompts", tmp_path / "prompts")
     file = tmp_path / "prompts" / "agents" / "travel.yaml"
@@ -79,7 +88,7 @@ def test_a_broken_agent_is_named_with_its_line(tmp_path: Path, change: tuple[str
     assert f"{file}, line " in lines[0] or "required" in told
 
 
-def test_a_misspelt_variable_causes_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_misspelt_variable_causes_a_warning(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The warning names the nearest known variable. Settings of packs that are switched off are known as well."""
     code, lines = run("tools", "list", TURNLOOM_TENANT_WINDOWS="3")
     for name in ("TURNLOOM_TENANT_WINDOWS", "TURNLOOM_WHATEVER", "TURNLOOM_SIM_LOG"):
@@ -91,7 +100,7 @@ def test_a_misspelt_variable_causes_a_warning(monkeypatch: pytest.MonkeyPatch) -
     assert named == ["TURNLOOM_TENANT_WINDOWS", "TURNLOOM_WHATEVER"]
 
 
-def test_a_value_is_never_shown() -> None:
+def test_a_value_is_never_shown(run: Run) -> None:
     """A value that cannot be read as a setting may be a secret in the wrong place."""
     secret = dict.fromkeys(("TURNLOOM_SECRET_KEYS", "TURNLOOM_MINIHOTEL_CREDENTIALS"), PASSWORD)
 
