@@ -210,7 +210,7 @@ def stack(sim_log: Path) -> Iterator[Stack]:
 
 @pytest.fixture(scope="session")
 def loaded_python() -> Iterator[list[str]]:
-    """Return a command line that runs a module in a fork of a process which has loaded the libraries."""
+    """Return a command line in place of `python`: it runs in a fork of a process that has loaded the libraries."""
     with serving() as command:
         yield command
 

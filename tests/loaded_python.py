@@ -1,8 +1,9 @@
-"""Run modules as `python -m` does, but in forks of a process that has loaded the libraries which `turnloom` needs.
+"""Run Python as `python -m` and `python -c` do, but in forks of a process that has loaded the libraries we need.
 
 Loading them takes longer than most commands. Nothing of ours is loaded, so that a command finds its own code.
 
-In: `loaded_python.py SOCKET MODULE ARGUMENT…` runs a module with this directory, environment and standard files.
+In: `loaded_python.py SOCKET -m MODULE ARGUMENT…` runs a module with this directory, environment and standard files,
+`loaded_python.py SOCKET -c CODE ARGUMENT…` a text.
 `loaded_python.py SOCKET` is the process that forks, until its standard input ends.
 """
 
@@ -31,7 +32,7 @@ _FILES = 3
 
 @contextmanager
 def serving() -> Iterator[list[str]]:
-    """Start the process that forks. Yield the beginning of a command line; a module and its arguments follow."""
+    """Start the process that forks. Yield the beginning of a command line; `-m` or `-c` follows."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, str(Path(folder) / "socket")]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -59,7 +60,7 @@ def _serve(path: str) -> None:
 
 
 def _answer(connection: socket.socket) -> None:
-    """Run the module in a fork, and tell its exit code."""
+    """Run the program in a fork, and tell its exit code."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     length = int.from_bytes(connection.recv(4))
     _, files, _, _ = socket.recv_fds(connection, 1, _FILES)
@@ -77,19 +78,28 @@ def _answer(connection: socket.socket) -> None:
     os._exit(0)
 
 
-def _run(arguments: list[str], folder: str, environment: dict[str, str]) -> None:
+def _run(kind: str, program: str, arguments: list[str], folder: str, environment: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
     sys.path[0:1] = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
-    sys.argv = arguments
-    runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+    sys.argv = [program if kind == "-m" else kind, *arguments]
+    if kind == "-m":
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+    else:
+        exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})
     sys.exit()
 
 
-def _ask(path: str, arguments: list[str]) -> int:
-    """Have a module run, and return its exit code."""
-    wanted = {"arguments": arguments, "folder": str(Path.cwd()), "environment": dict(os.environ)}
+def _ask(path: str, kind: str, program: str, *arguments: str) -> int:
+    """Have a program run, and return its exit code."""
+    wanted = {
+        "kind": kind,
+        "program": program,
+        "arguments": arguments,
+        "folder": str(Path.cwd()),
+        "environment": dict(os.environ),
+    }
     text = json.dumps(wanted).encode()
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
@@ -101,5 +111,5 @@ def _ask(path: str, arguments: list[str]) -> int:
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:
-        sys.exit(_ask(sys.argv[1], sys.argv[2:]))
+        sys.exit(_ask(*sys.argv[1:]))
     _serve(sys.argv[1])

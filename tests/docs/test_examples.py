@@ -22,7 +22,7 @@ from turnloom.workers.embedded.stack import Stack
 SHOWN_URL = "http://localhost:8000"
 # The commands that an installed project has on its PATH.
 COMMANDS = """
-turnloom() { %s turnloom.workers.cli "$@"; }
+turnloom() { %s -m turnloom.workers.cli "$@"; }
 python3() { "$PYTHON" "$@"; }
 pip() { "$PYTHON" -m tests.installing "${@: -1}" site; }
 """

@@ -59,7 +59,7 @@ def run(stack: Stack, loaded_python: list[str]) -> Run:
 
     def call(*arguments: str, **variables: str) -> tuple[int, str]:
         owner = {"TURNLOOM_OWNER_DATABASE_URL": stack.servers.owner_url}
-        command = [*loaded_python, "turnloom.workers.cli", *arguments]
+        command = [*loaded_python, "-m", "turnloom.workers.cli", *arguments]
         environment = {**os.environ, **stack.environment, **owner, **variables}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr

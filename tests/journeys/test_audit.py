@@ -17,7 +17,7 @@ from turnloom.workers.embedded.stack import Stack
 
 
 def audit(python: list[str], stack: Stack, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [*python, "turnloom.workers.cli", "audit", *words]
+    command = [*python, "-m", "turnloom.workers.cli", "audit", *words]
     environment = {**os.environ, **stack.environment}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 

@@ -96,6 +96,8 @@ def steepness(found: Found) -> tuple[float, Attack | None]:
         if search(found, attack, WORST) == float("inf"):
             return float("inf"), attack
         steepest = max(steepest, (ratio(found, attack), attack), key=lambda each: each[0])
+        if steepest[0] >= STEEPEST:
+            break
     return steepest
 
 

@@ -1,6 +1,6 @@
 """Steps that one worker runs together wait for nothing that they would not have waited for alone."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,20 +13,18 @@ from turnloom.planner.plan.graph import Fragment, Node, transitive_closure
 LANES, STEPS = 4, 16
 
 
+KINDS = list(product(QUEUES, ["read", "read", "read", "write"], [False] * 5 + [True], [None, None, None, 100]))
+"""Queue, effect, inline and limit of a step, each as often as it is wanted."""
+
+
 @st.composite
 def plans(draw: st.DrawFn) -> list[Node]:
     """Draw random DAGs of reads and other steps, on two queues."""
+    needs = draw(dags())
+    kinds = draw(st.lists(st.sampled_from(KINDS), min_size=len(needs), max_size=len(needs)))
     return [
-        Node(
-            step,
-            needs,
-            draw(st.sampled_from(QUEUES)),
-            "sim.wait",
-            draw(st.sampled_from(["read", "read", "read", "write"])),
-            inline=draw(st.integers(0, 5)) == 0,
-            limit_ms=draw(st.sampled_from([None, None, None, 100])),
-        )
-        for step, needs in draw(dags()).items()
+        Node(step, direct, queue, "sim.wait", effect, inline=inline, limit_ms=limit_ms)
+        for (step, direct), (queue, effect, inline, limit_ms) in zip(needs.items(), kinds, strict=True)
     ]
 
 

@@ -1,6 +1,8 @@
 """Fragments impose the DAG's own order, no more and no less."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import permutations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,14 +23,16 @@ QUEUES = ("tools.io", "tools.cpu")
 
 @st.composite
 def dags(draw: st.DrawFn) -> dict[str, tuple[str, ...]]:
-    """Draw random DAGs of up to 14 steps, from sparse to dense."""
-    size = draw(st.integers(1, 14))
-    needs: dict[str, tuple[str, ...]] = {}
-    for index in range(size):
-        before = [f"s{other}" for other in range(index)]
-        chosen = draw(st.lists(st.sampled_from(before), unique=True, max_size=4)) if before else []
-        needs[f"s{index}"] = tuple(chosen)
-    return needs
+    """Draw random DAGs of up to 14 steps, from sparse to dense. A draw takes longer than our code, so it takes few."""
+    size, most = draw(st.integers(1, 14)), draw(st.integers(1, 4))
+    return {f"s{index}": draw(_needs(index, most)) for index in range(size)}
+
+
+@cache
+def _needs(before: int, most: int) -> st.SearchStrategy[tuple[str, ...]]:
+    """Draw up to so many of the steps before one, in any order."""
+    steps = [f"s{index}" for index in range(before)]
+    return st.sampled_from([chosen for size in range(most + 1) for chosen in permutations(steps, size)])
 
 
 def nodes(needs: Mapping[str, tuple[str, ...]], queues: tuple[str, ...] = QUEUES[:1]) -> list[Node]:

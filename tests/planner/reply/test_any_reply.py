@@ -22,7 +22,7 @@ from turnloom.tools.registry import Registry, load_registry
 AGENTS = load_agents(ROOT / "prompts" / "agents")
 UNFIT = re.compile(r"[{}]|\[[\"\[]|\b(?:None|True|False|null|undefined|Undefined)\b|\w_\w")
 """JSON, Python, placeholders and names of fields."""
-_MOST_SUBSETS = 32
+_MOST_SUBSETS = 16
 
 
 class _Silent:

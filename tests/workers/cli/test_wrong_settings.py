@@ -22,7 +22,7 @@ def run(loaded_python: list[str]) -> Run:
     """Run `turnloom` with these variables; return its exit code and the lines on standard error."""
 
     def call(*arguments: str, **variables: str) -> tuple[int, list[str]]:
-        command = [*loaded_python, "turnloom.workers.cli", *arguments]
+        command = [*loaded_python, "-m", "turnloom.workers.cli", *arguments]
         environment = {**os.environ, "DATABASE_URL": NOBODY, **variables}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=50)
         return done.returncode, done.stderr.strip().splitlines()

@@ -1,7 +1,6 @@
 """A booking link holds a room for one conversation against others, for some time."""
 
 import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -77,12 +76,12 @@ def test_no_night_is_held_more_often_than_there_are_rooms(demo: TenantHotel, wis
         taken |= {day: taken.get(day, 0) + 1 for day in days} if left > 0 else {}
 
 
-def test_the_last_room_has_one_hold(database: str, demo: TenantHotel) -> None:
+def test_the_last_room_has_one_hold(database: str, demo: TenantHotel, loaded_python: list[str]) -> None:
     """Fifty turns on four processes want the only suite at once, for overlapping nights. One gets it."""
     start = datetime.now(UTC).timestamp() + 0.1
     racers = [
         subprocess.Popen(
-            [sys.executable, "-m", "tests.tools.packs.hotel.racing", str(TENANT), str(number), "13", str(start)],
+            [*loaded_python, "-m", "tests.tools.packs.hotel.racing", str(TENANT), str(number), "13", str(start)],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             text=True,
