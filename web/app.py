@@ -15,6 +15,7 @@ from turnloom.web import (
     auth,
     backlog,
     catalogue,
+    channels,
     conversations,
     errors,
     events,
@@ -54,8 +55,10 @@ def create_app() -> APIFlask:
     auth.install(app.extensions)
     backlog.install(app.extensions)
     catalogue.install(app.extensions, Catalogue(enabled_tools()))
+    channels.install(app.extensions)
     errors.handle_errors(app)
     openapi.document(app)
-    for part in (turns, traces, approvals, events, conversations, usage, users, catalogue, health, metrics, openapi):
+    of_callers = (turns, traces, approvals, events, conversations, usage, users, catalogue)
+    for part in (*of_callers, channels, health, metrics, openapi):
         app.register_blueprint(part.blueprint)
     return app

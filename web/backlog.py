@@ -97,10 +97,17 @@ def asking() -> Iterator[Asked]:
     if caller().is_development:
         yield Asked(may_open=True)
         return
+    with asking_for(caller().tenant_id) as asked:
+        yield asked
+
+
+@contextmanager
+def asking_for(tenant_id: UUID) -> Iterator[Asked]:
+    """Ask whether another turn of a tenant may be opened, and note whether it was."""
     of_all = cast("Backlog", current_app.extensions[_EXTENSION])
-    asked = Asked(of_all.admits(caller().tenant_id))
+    asked = Asked(of_all.admits(tenant_id))
     try:
         yield asked
     finally:
         if asked.may_open:
-            of_all.settle(caller().tenant_id, is_opened=asked.is_opened)
+            of_all.settle(tenant_id, is_opened=asked.is_opened)

@@ -13,7 +13,7 @@ from turnloom.models.contracts.knowledge import KnowledgePage
 from turnloom.models.contracts.listing import AuditPage, ConversationPage, ConversationView, TurnPage
 from turnloom.models.contracts.memory import MemoryView
 from turnloom.models.contracts.turn import Identifier
-from turnloom.models.ledger import audit, knowledge, memory, turns
+from turnloom.models.ledger import audit, knowledge, memory
 from turnloom.models.ledger import conversations as ledger
 from turnloom.models.runtime.logging import log
 from turnloom.planner.knowledge.graph import recalled
@@ -76,7 +76,7 @@ def turns_of(conversation_id: str, query_data: PageQuery) -> Response:
     after = read_cursor(_SEQ, query_data.cursor) or 0
     with transaction() as db:
         ledger.get(db, caller().tenant_id, known_id(conversation_id, "conversation"))
-        rows = turns.of_conversation(db, caller().tenant_id, conversation_id, after, query_data.limit + 1)
+        rows = ledger.turns_of(db, caller().tenant_id, conversation_id, after, query_data.limit + 1)
         items = [turn_summary(turn, reply) for turn, reply in rows]
     items, cursor = cut(items, query_data.limit, lambda item: item.seq)
     return json_response(TurnPage(items=items, next_cursor=cursor))
@@ -105,7 +105,7 @@ def knowledge_of(conversation_id: str, query_data: PageQuery) -> Response:
     with transaction() as db:
         row = ledger.get(db, caller().tenant_id, known_id(conversation_id, "conversation"))
         held = knowledge.load(db, caller().tenant_id, conversation_id)
-        latest = turns.of_conversation(db, caller().tenant_id, conversation_id, row.last_seq - 1, 1)
+        latest = ledger.turns_of(db, caller().tenant_id, conversation_id, row.last_seq - 1, 1)
     known = recalled(held.items, held.undone)
     scores = score(known, latest[0][0].message if latest else "", datetime.now(UTC))
     entities = [entity for name, entity in known.entities.items() if name > after]

@@ -16,9 +16,12 @@ from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import turns
 from turnloom.models.ledger.turns import NewTurn, OpenedTurn
 from turnloom.models.runtime.batching import Gatherer
+from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
 from turnloom.web import request_gate
+from turnloom.workers.dispatch import dispatch_reply, dispatch_soon
 
+ACCEPTED = ("opened", "merged")
 _PATIENCE_S = 10.0
 """How long an admitted message waits for its commit. It is not opened if the commit has not begun by then."""
 
@@ -46,6 +49,20 @@ def _opened_with_others(new: NewTurn) -> OpenedTurn | None:
         asked.opened.cancel()
         message = f"Postgres did not record the message within {_PATIENCE_S} s"
         raise Unavailable(message, code="database_unavailable") from error
+
+
+def hand_on(opened: OpenedTurn) -> None:
+    """Dispatch what accepting a message has brought about: its turn, and the reply of the turn that it replaces."""
+    if opened.outcome not in ACCEPTED:
+        return
+    assert opened.turn_id is not None
+    reach("turn.opened")
+    # Its first event is not announced: nobody knows the turn's id yet, so nobody listens.
+    if opened.is_sent:
+        dispatch_soon(opened.turn_id)
+    if opened.closed is not None:
+        dispatch_reply(opened.closed)
+    log.info("turn.received", turn_id=str(opened.turn_id), seq=opened.seq, merged=opened.outcome == "merged")
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,10 +98,7 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
                 content["schema"] = _TEXT
     answers["500"] = _problem("Something went wrong on our side")
     answers["503"] = _problem("A service that we depend on is down; `Retry-After` says when to try again")
-    if path.startswith("/v1/"):
-        operation["security"] = [{"bearer": []}, {"apiKey": []}]
-        answers["401"] = _problem("The key is missing or unknown")
-        answers["403"] = _problem("The key lacks a scope")
+    _secure(path, operation)
     if "{" in path or path in ("/v1/turns", "/v1/audit", "/v1/connections"):
         answers["404"] = _problem("It does not exist, or it belongs to another tenant")
     if "requestBody" in operation:
@@ -112,6 +109,16 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
     if "requestBody" in operation or any(parameter["in"] == "query" for parameter in operation["parameters"]):
         answers["422"] = _problem("The request is well-formed but not valid; `errors` names each fault")
     operation["responses"] = dict(sorted(answers.items()))
+
+
+def _secure(path: str, operation: dict[str, Any]) -> None:
+    answers = operation["responses"]
+    if path.startswith("/v1/channels/"):
+        answers["401"] = _problem("The provider's signature is missing or wrong")
+    elif path.startswith("/v1/"):
+        operation["security"] = [{"bearer": []}, {"apiKey": []}]
+        answers["401"] = _problem("The key is missing or unknown")
+        answers["403"] = _problem("The key lacks a scope")
 
 
 def _problem(description: str) -> dict[str, Any]:

@@ -36,6 +36,9 @@ def turn_view(turn: TurnSnapshot, agents: Agents) -> TurnView:
             "timings": _timings(turn),
             "error": turn.error,
             "metadata": turn.extra,
+            "channel": turn.channel.partition(":")[0],
+            "account": turn.channel.partition(":")[2] or None,
+            "deliveries": turn.deliveries,
             "created_at": turn.created_at,
             "trace_id": turn.id.hex,
         }

@@ -21,22 +21,19 @@ from turnloom.models.errors import Conflict, Unavailable
 from turnloom.models.ledger import cancellation, explanation, turn_snapshots, turns
 from turnloom.models.ledger.turn_snapshots import TurnSnapshot
 from turnloom.models.ledger.turns import NewTurn, OpenedTurn
-from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
 from turnloom.web import backlog
 from turnloom.web.auth import caller, demand, requires
 from turnloom.web.catalogue import catalogue
-from turnloom.web.ingest import open_turn
+from turnloom.web.ingest import ACCEPTED, hand_on, open_turn
 from turnloom.web.json_body import json_response
 from turnloom.web.live_events import hub
 from turnloom.web.message_checks import new_turn
 from turnloom.web.shared_reads import no_turn, read, turn_id_of
 from turnloom.web.turn_view import turn_graph, turn_view
-from turnloom.workers.dispatch import ALIVE, dispatch_reply, dispatch_soon, queue_lengths
+from turnloom.workers.dispatch import ALIVE, dispatch_reply, queue_lengths
 
 _EXAMPLE = {"message": "Plan two days in Lisbon from Friday", "agent": "travel", "user": {"timezone": "Europe/Lisbon"}}
-
-_ACCEPTED = ("opened", "merged")
 
 blueprint = APIBlueprint("turns", __name__, url_prefix="/v1/turns", tag="Turns")
 
@@ -72,27 +69,13 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
         asked.is_opened = opened.outcome == "opened"
     answer = _answer(new, opened)
     if not query_data.wait:
-        _hand_on(answer, opened)
+        hand_on(opened)
     elif view := _finished(answer, opened, query_data.wait):
         _refuse_duplicate(json_data, view)
         return json_response(view)
-    response = json_response(answer, 202 if opened.outcome in _ACCEPTED else 200)
+    response = json_response(answer, 202 if opened.outcome in ACCEPTED else 200)
     response.headers["Location"] = answer.links.self
     return response
-
-
-def _hand_on(answer: TurnAccepted, opened: OpenedTurn) -> None:
-    """Dispatch an accepted turn."""
-    if opened.outcome not in _ACCEPTED:
-        return
-    reach("turn.opened")
-    # Its first event is not announced: nobody knows the turn's id yet, so nobody listens.
-    if opened.is_sent:
-        dispatch_soon(UUID(answer.turn_id))
-    if opened.closed is not None:
-        dispatch_reply(opened.closed)
-    ids = {"turn_id": answer.turn_id, "conversation_id": answer.conversation_id, "seq": answer.seq}
-    log.info("turn.received", **ids, merged=opened.outcome == "merged")
 
 
 def _finished(answer: TurnAccepted, opened: OpenedTurn, within_s: float) -> TurnView | None:
@@ -100,7 +83,7 @@ def _finished(answer: TurnAccepted, opened: OpenedTurn, within_s: float) -> Turn
     deadline = time.monotonic() + within_s
     # A reader that listens before the turn is handed on misses nothing of it.
     with hub().follow(answer.turn_id, math.inf) as reader:
-        _hand_on(answer, opened)
+        hand_on(opened)
         may_be_final = opened.outcome == "repeated"
         while may_be_final or reader.wait_for_end(deadline):
             may_be_final = False

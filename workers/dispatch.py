@@ -50,6 +50,12 @@ def dispatch_turns(turn_ids: Sequence[UUID]) -> None:
         _send_all([_message("plan_turn", turn_id, queue="plan") for turn_id in turn_ids])
 
 
+def dispatch_deliveries(turn_ids: Sequence[UUID]) -> None:
+    """Have the replies of channels' turns sent."""
+    if turn_ids:
+        _send_all([_message("deliver", turn_id, queue="deliver") for turn_id in turn_ids])
+
+
 def dispatch_soon(turn_id: UUID) -> None:
     """Put a turn on the planners' queue within a moment, together with others. The caller does not wait."""
     _dispatcher().put(_message("plan_turn", turn_id, queue="plan"))

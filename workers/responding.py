@@ -33,7 +33,7 @@ from turnloom.planner.reply.responder import asks_llm, compose
 from turnloom.tools.context import ToolContext
 from turnloom.tools.runner import run
 from turnloom.workers.broker.app import app
-from turnloom.workers.dispatch import dispatch_turns, send
+from turnloom.workers.dispatch import dispatch_deliveries, dispatch_turns, send
 from turnloom.workers.turns.accounting import metered
 from turnloom.workers.turns.llm_slots import llm_slots
 from turnloom.workers.turns.postponement import postpone
@@ -132,6 +132,8 @@ def conclude(
     follow(turn_id, finished, "turn.finished")
     log.info("turn.finished", turn_id=str(turn_id), status=ending.status)
     dispatch_turns(finished.released)
+    if finished.deliver:
+        dispatch_deliveries([turn_id])
 
 
 def broken(error: Exception, turn_id: str) -> Ending:

@@ -62,7 +62,7 @@ class AuditView(Contract):
     turn_id: str | None
     kind: str
     """`turn.received`, `message.merged`, `approval.requested`, `approval.decided`, `turn.finished`, `step.decided`,
-    `conversation.erased`."""
+    `delivery.ended`, `delivery.redriven`, `conversation.erased`."""
     content: dict[str, Any] | None
     """None once erased."""
     digest: str

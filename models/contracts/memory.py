@@ -13,6 +13,13 @@ class Exchange:
 
     message: str
     reply: str
+    seen: bool = True
+    """Whether the reply has reached the person, as far as we know."""
+
+    @property
+    def told(self) -> str:
+        """The reply as a language model is to know it."""
+        return self.reply if self.seen else f"[This reply did not reach the user:] {self.reply}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 from turnloom.models.contracts.approval import Approval
 from turnloom.models.contracts.artifact import Artifact
 from turnloom.models.contracts.base import Contract, Moment
+from turnloom.models.contracts.delivery import DeliveryView
 from turnloom.models.contracts.plan import Effect, StepStatus
 
 FinalTurnStatus = Literal["succeeded", "failed", "cancelled", "superseded"]
@@ -289,5 +290,11 @@ class TurnView(Contract):
     timings: Timings
     error: dict[str, Any] | None
     metadata: dict[str, Any]
+    channel: str
+    """`api`, or the channel that its message came from."""
+    account: str | None
+    """The account of the channel."""
+    deliveries: list[DeliveryView]
+    """The parts of the reply, once it is final, if it came from a channel."""
     created_at: Moment
     trace_id: str

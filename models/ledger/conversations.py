@@ -11,6 +11,8 @@ from turnloom.models.ledger.transitions import call
 from turnloom.models.tables.conversations import IS_LISTED, ConversationRow
 from turnloom.models.tables.knowledge import KnowledgeRow
 from turnloom.models.tables.notifications import NotificationRow
+from turnloom.models.tables.replies import ReplyRow
+from turnloom.models.tables.turns import TurnRow
 
 
 def get(db: Session, tenant_id: UUID, conversation_id: str) -> ConversationRow:
@@ -38,6 +40,20 @@ def page(db: Session, tenant_id: UUID, before: tuple[Any, str] | None, limit: in
         query = query.where(func.row(ConversationRow.updated_at, ConversationRow.id) < func.row(*before))
     query = query.order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc()).limit(limit)
     return list(db.scalars(query))
+
+
+def turns_of(
+    db: Session, tenant_id: UUID, conversation_id: str, after_seq: int, limit: int
+) -> list[tuple[TurnRow, ReplyRow | None]]:
+    """Return a page of a conversation's turns with their replies, oldest first."""
+    query = (
+        select(TurnRow, ReplyRow)
+        .outerjoin(ReplyRow, ReplyRow.turn_id == TurnRow.id)
+        .where(TurnRow.tenant_id == tenant_id, TurnRow.conversation_id == conversation_id, TurnRow.seq > after_seq)
+        .order_by(TurnRow.seq)
+        .limit(limit)
+    )
+    return [(turn, reply) for turn, reply in db.execute(query)]
 
 
 def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:

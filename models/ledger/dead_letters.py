@@ -1,4 +1,4 @@
-"""Dead letters are steps with an unknown outcome, which operators decide, and turns that our own fault has ended."""
+"""Dead letters are steps of unknown outcome, turns that our own fault has ended, and replies that were not sent."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,25 +6,31 @@ from typing import Any, Literal
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import null, select, text, union_all
+from sqlalchemy import Integer, cast, null, select, text, union_all
 from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.event import Event, read_events
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.ledger.transitions import call
+from turnloom.models.tables.channels import IS_STRANDED, DeliveryRow
 from turnloom.models.tables.steps import IS_UNKNOWN, StepRow
 from turnloom.models.tables.tenants import TenantRow
 from turnloom.models.tables.turns import IS_BROKEN, TurnRow
 
+_NO_PART = cast(null(), Integer)
+"""Postgres takes a bare NULL of a union for text."""
+
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """A turn or step that did not end properly."""
+    """A turn, a step or a part of a reply that did not end properly."""
 
     tenant: str
     turn_id: UUID
     step: str | None
-    """None: the turn itself failed, and there is nothing to decide."""
+    """None: the turn itself failed, and there is nothing to decide; or it is a part of its reply."""
+    part: int | None
+    """The part of the reply."""
     tool: str | None
     code: str | None
     """None once its conversation is erased."""
@@ -45,14 +51,29 @@ class Decision:
 def newest(db: Session, tenant_id: UUID | None, limit: int) -> list[DeadLetter]:
     """Return the dead letters of a tenant, or of all, the newest first."""
     unknown = select(
-        StepRow.tenant_id, StepRow.turn_id, StepRow.id, StepRow.tool, StepRow.error["code"].astext, StepRow.finished_at
+        StepRow.tenant_id,
+        StepRow.turn_id,
+        StepRow.id,
+        null(),
+        StepRow.tool,
+        StepRow.error["code"].astext,
+        StepRow.finished_at,
     ).where(text(IS_UNKNOWN))
     broken = select(
-        TurnRow.tenant_id, TurnRow.id, null(), null(), TurnRow.error["code"].astext, TurnRow.finished_at
+        TurnRow.tenant_id, TurnRow.id, null(), _NO_PART, null(), TurnRow.error["code"].astext, TurnRow.finished_at
     ).where(text(IS_BROKEN))
-    found = union_all(unknown, broken).subquery()
-    tenant, turn, step, tool, code, since = found.c
-    query = select(TenantRow.name, turn, step, tool, code, since).join(TenantRow, TenantRow.id == tenant)
+    unsent = select(
+        DeliveryRow.tenant_id,
+        DeliveryRow.turn_id,
+        null(),
+        DeliveryRow.part,
+        null(),
+        DeliveryRow.error["code"].astext,
+        DeliveryRow.finished_at,
+    ).where(text(IS_STRANDED))
+    found = union_all(unknown, broken, unsent).subquery()
+    tenant, turn, step, part, tool, code, since = found.c
+    query = select(TenantRow.name, turn, step, part, tool, code, since).join(TenantRow, TenantRow.id == tenant)
     if tenant_id is not None:
         query = query.where(tenant == tenant_id)
     return [DeadLetter(*row) for row in db.execute(query.order_by(since.desc()).limit(limit))]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import delete, func, select, update
@@ -15,8 +15,11 @@ from turnloom.models.errors import NotFound, ToolFailed
 from turnloom.models.ledger.users import get_user
 from turnloom.models.runtime import secrets
 from turnloom.models.runtime.ids import new_id
+from turnloom.models.tables.channels import ChannelAccountRow
 from turnloom.models.tables.integrations import AccountRow
 from turnloom.models.tables.users import UserRow
+
+SealedRow = AccountRow | ChannelAccountRow
 
 _ROTATED_AT_ONCE = 100
 
@@ -143,16 +146,21 @@ def needs_reauth(db: Session, tenant_id: UUID, account_id: UUID, connected_at: d
     )
 
 
-def rotate(db: Session, after: UUID) -> Rotated:
-    """Encrypt some secrets again with the first key: those after `after` that another key encrypted.
+SEALED: tuple[type[SealedRow], ...] = (AccountRow, ChannelAccountRow)
+"""The tables that hold secrets."""
+
+
+def rotate(db: Session, after: UUID, table: type[SealedRow] = AccountRow) -> Rotated:
+    """Encrypt some secrets of a table again with the first key: those after `after` that another key encrypted.
 
     Raises:
         Unavailable: there is no key.
     """
     current = secrets.key_ids()[0]
-    query = select(AccountRow).where(AccountRow.key_id != current, AccountRow.id > after).order_by(AccountRow.id)
+    query = select(table).where(table.key_id != current, table.id > after).order_by(table.id)
     # Locked, so that a secret that its user replaces at this moment is not overwritten.
-    rows = db.scalars(query.limit(_ROTATED_AT_ONCE).with_for_update()).all()
+    found = db.scalars(query.limit(_ROTATED_AT_ONCE).with_for_update())
+    rows = cast("Sequence[SealedRow]", found.all())  # mypy takes the two tables for their common base
     unreadable = [row.id for row in rows if not _sealed_anew(row, current)]
     return Rotated(last=rows[-1].id if rows else None, done=len(rows) - len(unreadable), unreadable=unreadable)
 
@@ -163,11 +171,12 @@ def unreadable(db: Session) -> int:
     Raises:
         Unavailable: there is no key.
     """
-    query = select(func.count()).select_from(AccountRow).where(AccountRow.key_id.not_in(secrets.key_ids()))
-    return db.scalars(query).one()
+    known = secrets.key_ids()
+    counts = (select(func.count()).select_from(table).where(table.key_id.not_in(known)) for table in SEALED)
+    return sum(db.scalars(query).one() for query in counts)
 
 
-def _sealed_anew(row: AccountRow, key_id: str) -> bool:
+def _sealed_anew(row: SealedRow, key_id: str) -> bool:
     assert row.secret is not None, "a key's id stands beside a secret only"
     try:
         row.secret, row.key_id = secrets.seal(secrets.unseal(row.secret)), key_id

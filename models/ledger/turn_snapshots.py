@@ -53,6 +53,7 @@ class TurnSnapshot:
     usage: dict[str, Any]
     error: dict[str, Any] | None
     extra: dict[str, Any]
+    channel: str
     created_at: datetime
     begun_at: datetime | None
     planning_ms: float
@@ -65,9 +66,12 @@ class TurnSnapshot:
     """In the order of its plans."""
     reply: dict[str, Any] | None
     """The columns of its reply that are shown."""
+    deliveries: list[dict[str, Any]]
+    """The columns of the parts of its reply that are shown, if it came from a channel."""
 
 
-_TURN = ", ".join(name for name in TurnSnapshot.__dataclass_fields__ if name not in ("plans", "steps", "reply"))
+_PARTS = ("plans", "steps", "reply", "deliveries")
+_TURN = ", ".join(name for name in TurnSnapshot.__dataclass_fields__ if name not in _PARTS)
 _STEP = ", ".join(StepSnapshot.__dataclass_fields__)
 _TIMES = ("ready_at", "started_at", "finished_at")
 
@@ -84,7 +88,11 @@ SELECT {_TURN},
   CASE WHEN status = ANY(%s) THEN (
     SELECT json_build_object('text', r.text, 'artifacts', r.artifacts, 'question', r.question,
                              'grounded', r.grounded, 'sources', r.sources, 'suggestions', r.suggestions)
-    FROM replies r WHERE r.turn_id = t.id AND r.tenant_id = t.tenant_id) END AS reply
+    FROM replies r WHERE r.turn_id = t.id AND r.tenant_id = t.tenant_id) END AS reply,
+  CASE WHEN channel <> 'api' THEN (
+    SELECT json_agg(json_build_object('part', d.part, 'status', d.status, 'provider_id', d.provider_id,
+                                      'attempts', d.attempt, 'error', d.error) ORDER BY d.part)
+    FROM deliveries d WHERE d.turn_id = t.id AND d.tenant_id = t.tenant_id) END AS deliveries
 FROM turns t WHERE t.id = ANY(%s)
 """  # noqa: S608 - names of our own fields
 
@@ -98,7 +106,8 @@ def read(db: psycopg.Connection, turn_ids: Sequence[UUID]) -> Mapping[UUID, Turn
 
 def _snapshot(row: dict[str, Any]) -> TurnSnapshot:
     plans = [{"revision": plan["revision"], **plan["document"]} for plan in row.pop("plans") or ()]
-    return TurnSnapshot(plans=plans, steps=[_step(step) for step in row.pop("steps") or ()], **row)
+    steps = [_step(step) for step in row.pop("steps") or ()]
+    return TurnSnapshot(plans=plans, steps=steps, deliveries=row.pop("deliveries") or [], **row)
 
 
 def _step(found: dict[str, Any]) -> StepSnapshot:

@@ -17,13 +17,13 @@ from turnloom.models.contracts.turn import Again, Bound, FinalTurnStatus, Reply,
 from turnloom.models.contracts.usage import Allowance, LlmCall
 from turnloom.models.errors import NotFound
 from turnloom.models.ledger.cancellation import ClosedTurn, read_closed
+from turnloom.models.ledger.channel_items import ReceivedItem
 from turnloom.models.ledger.free_llm_slots import EMPTY, Crowded, LlmRoom
 from turnloom.models.ledger.memory import Recalled, read_recalled
 from turnloom.models.ledger.recovery import LEASE_MS
 from turnloom.models.ledger.transitions import call, call_rows
 from turnloom.models.ledger.usage import read_allowances, read_usage, write_calls
 from turnloom.models.runtime.settings import settings
-from turnloom.models.tables.replies import ReplyRow
 from turnloom.models.tables.turns import TurnRow
 
 Outcome = Literal["opened", "merged", "repeated", "mismatched", "full", "busy", "later"]
@@ -57,6 +57,8 @@ class NewTurn:
     """How long it waits for earlier messages that are missing by its sender's count. 0: the numbers may have gaps."""
     burst_ms: int = 0
     """How long it waits for further messages, which become a part of it."""
+    item: ReceivedItem | None = None
+    """What the provider of its channel has posted, to be kept in the same commit."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,8 @@ class FinishedTurn:
     events: list[Event]
     released: list[UUID]
     """The tenant's turns that may be planned now, the conversation's next one or others. The caller dispatches them."""
+    deliver: bool
+    """Whether its reply is to be sent on a channel. The caller dispatches that, too."""
 
 
 def open_turn(db: psycopg.Connection, new: NewTurn) -> OpenedTurn:
@@ -181,6 +185,7 @@ def _fields(new: NewTurn) -> dict[str, Any]:
         "deadline_ms": new.deadline_ms,
         "order_ms": new.order_ms,
         "burst_ms": new.burst_ms,
+        **({} if new.item is None else {"item": new.item.fields(new.tenant_id)}),
     }
 
 
@@ -258,7 +263,9 @@ def write_ending(ending: Ending) -> Jsonb:
 
 def read_finished(found: dict[str, Any]) -> FinishedTurn:
     """Read the result of `hot.finish_turn`."""
-    return FinishedTurn(read_events(found["events"]), [UUID(released) for released in found["released"]])
+    return FinishedTurn(
+        read_events(found["events"]), [UUID(released) for released in found["released"]], found["deliver"]
+    )
 
 
 def release_due(db: psycopg.Connection) -> list[UUID]:
@@ -282,17 +289,3 @@ def of_tenant(db: Session, tenant_id: UUID, turn_id: str) -> TurnRow:
         if row := get(db, UUID(turn_id), tenant_id):
             return row
     raise NotFound("there is no turn of that id")
-
-
-def of_conversation(
-    db: Session, tenant_id: UUID, conversation_id: str, after_seq: int, limit: int
-) -> list[tuple[TurnRow, ReplyRow | None]]:
-    """Return a page of a conversation's turns with their replies, oldest first."""
-    query = (
-        select(TurnRow, ReplyRow)
-        .outerjoin(ReplyRow, ReplyRow.turn_id == TurnRow.id)
-        .where(TurnRow.tenant_id == tenant_id, TurnRow.conversation_id == conversation_id, TurnRow.seq > after_seq)
-        .order_by(TurnRow.seq)
-        .limit(limit)
-    )
-    return [(turn, reply) for turn, reply in db.execute(query)]

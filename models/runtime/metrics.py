@@ -51,6 +51,17 @@ COUNTED = {
     "turnloom_tool_duration_seconds": Metric(
         "histogram", "Duration of the calls made, tries and pauses included.", ("tool",)
     ),
+    "turnloom_channel_items_total": Metric(
+        "counter",
+        "What providers of channels have posted: `message`, `repeated`, `receipt`, `kept` without an answer, `refused` "
+        "because the backlog was full.",
+        ("channel", "kind"),
+    ),
+    "turnloom_deliveries_total": Metric(
+        "counter",
+        "Attempts to send a part of a reply, by what became of it: a status, or `retried` if it is tried again.",
+        ("channel", "status"),
+    ),
     "turnloom_llm_schemas_refused_total": Metric(
         "counter",
         "Calls that the endpoint refused because their response schema was too large for it.",

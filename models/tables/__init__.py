@@ -2,6 +2,7 @@
 
 from turnloom.models.tables import (
     audit,
+    channels,
     conversations,
     events,
     fragments,
@@ -25,6 +26,7 @@ from turnloom.models.tables.base import Row
 __all__ = [
     "Row",
     "audit",
+    "channels",
     "conversations",
     "events",
     "fragments",

@@ -53,6 +53,7 @@ class TurnRow(Row):
     last_sequence: Mapped[int | None] = mapped_column(BigInteger)
     """The sender's number of the last message merged into it."""
     channel: Mapped[str]
+    """`api`, or channel and account, such as `telegram:front-desk`."""
     message_id: Mapped[str | None]
     body_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
     """SHA-256 of the canonical request: it distinguishes a repeated message from another one with the same id."""

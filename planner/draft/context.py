@@ -113,5 +113,5 @@ def history_messages(history: Sequence[Exchange], prompts: Prompts) -> list[Prom
     messages: list[PromptMessage] = []
     for exchange in history:
         messages.append({"role": "user", "content": prompts.render("planning/past", message=exchange.message).text})
-        messages.append({"role": "assistant", "content": exchange.reply})
+        messages.append({"role": "assistant", "content": exchange.told})
     return messages

@@ -24,7 +24,7 @@ def summed_up(
     Return None if the language model is unavailable or its text cannot be used.
     """
     said = [
-        {"message": cut(each.message, _EXCHANGE_TOKENS), "reply": cut(each.reply, _EXCHANGE_TOKENS)}
+        {"message": cut(each.message, _EXCHANGE_TOKENS), "reply": cut(each.told, _EXCHANGE_TOKENS)}
         for each in exchanges
     ]
     words = round(summary_tokens(agent) * _WORDS_PER_TOKEN)

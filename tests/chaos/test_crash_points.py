@@ -14,6 +14,7 @@ import httpx2
 import pytest
 
 from tests.chaos.drills import LONG, NEEDS, PLAN, WITHIN_S, Drill, disorders, drilled_stack, look
+from tests.chaos.test_delivery_drill import DELIVERING
 from tests.chaos.test_planner_drill import CHATTING, READING, STREAMING
 from tests.facts import wait_for
 from tests.journeys.following import sim_lines, wait_step
@@ -95,7 +96,8 @@ def test_every_crash_point_has_a_drill() -> None:
     modules = [path for package in ("models", "web", "workers") for path in (ROOT / package).rglob("*.py")]
     named = {name for path in modules for name in _POINT.findall(path.read_text())}
     patterns = {re.sub(r"\{[^}]+\}", "*", name) for name in named}
-    tables = [*(line for line, _ in CASES), *CLOSING, *STREAMING, *READING, *CHATTING, *ASKING, *DELAYING, *REVISING]
+    others = (CLOSING, STREAMING, READING, CHATTING, ASKING, DELAYING, REVISING, DELIVERING)
+    tables = [*(line for line, _ in CASES), *(line for table in others for line in table)]
     points = {point for line in tables for point in line.split()}
 
     matched = {pattern for pattern in patterns for point in points if fnmatch(point, pattern)}

@@ -17,7 +17,8 @@ from turnloom.models.ledger import keys
 from turnloom.models.ledger.keys import Caller
 from turnloom.web.auth import KnownKeys
 
-_OPEN = {"/", "/docs", "/docs/assets/<name>", "/openapi.json", "/healthz", "/readyz", "/metrics"}
+_WEBHOOK = "/v1/channels/<channel>/<account>"  # the provider's signature is the key: tests/web/test_channels.py
+_OPEN = {"/", "/docs", "/docs/assets/<name>", "/openapi.json", "/healthz", "/readyz", "/metrics", _WEBHOOK}
 
 
 def _guarded(app: APIFlask) -> list[tuple[str, Rule]]:

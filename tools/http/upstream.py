@@ -114,6 +114,10 @@ class Refused(ToolFailed):
         self.answer = answer
 
 
+class Unreachable(Unavailable):
+    """No connection could be made, so the service knows nothing of the request."""
+
+
 def get_shape(shape: type[AnyShape], url: str, params: Params, context: ToolContext) -> AnyShape:
     """Get JSON of a shape from a service. Fails as `send` and `UpstreamResponse.shaped` do."""
     return _final(send(UpstreamRequest(url=url, params=params, headers=_JSON), context)).shaped(shape)
@@ -156,6 +160,7 @@ def exchange(request: UpstreamRequest, until: float) -> UpstreamResponse:
 
     Raises:
         PolicyDenied: the URL is invalid or may not be called.
+        Unreachable: the service was not reached, and knows nothing of the request.
         Unavailable, TimeoutError, ToolFailed: as `send`, except for the status and the length of the answer.
     """
     import httpx2  # noqa: PLC0415 - takes 0.15 s, and only processes that call out need it
@@ -168,7 +173,7 @@ def exchange(request: UpstreamRequest, until: float) -> UpstreamResponse:
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
         raise PolicyDenied(_NO_URL) from None
     except (httpx2.ConnectError, httpx2.ConnectTimeout):
-        raise Unavailable(f"{host} cannot be reached", code="UPSTREAM_5XX") from None
+        raise Unreachable(f"{host} cannot be reached", code="UPSTREAM_5XX") from None
     except (httpx2.TimeoutException, TimeoutError):
         raise TimeoutError(f"{host} did not answer in time") from None
     except (httpx2.TransportError, zlib.error) as error:

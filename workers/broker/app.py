@@ -55,6 +55,7 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
                 "turnloom.workers.execution",
                 "turnloom.workers.running.lanes",
                 "turnloom.workers.responding",
+                "turnloom.workers.delivery",
                 "turnloom.workers.recovery",
             ),
             *(

@@ -28,6 +28,7 @@ COMMANDS = {
     "user": "turnloom.workers.cli.users:user",
     "account": "turnloom.workers.cli.accounts:account",
     "secrets": "turnloom.workers.cli.accounts:secret_keys",
+    "channel": "turnloom.workers.cli.channel:channel",
     "usage": "turnloom.workers.cli.usage:usage",
     "explain": "turnloom.workers.cli.explain:explain_turn",
     "redrive": "turnloom.workers.cli.redrive:redrive",

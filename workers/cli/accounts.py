@@ -101,15 +101,15 @@ def rotate(as_json: bool) -> None:
     This may be stopped and run again at any time, also beside running workers. Every process must know the new key
     before you begin, and the old one until this is done. Exits with 1 if no key can read one of the secrets.
     """
-    done, last = 0, _FIRST
+    done = 0
     unreadable: list[UUID] = []
-    while True:
-        with transaction() as db:
-            rotated = integrations.rotate(db, last)
-        if rotated.last is None:
-            break
-        done, last = done + rotated.done, rotated.last
-        unreadable += rotated.unreadable
+    for table in integrations.SEALED:
+        last: UUID | None = _FIRST
+        while last is not None:
+            with transaction() as db:
+                rotated = integrations.rotate(db, last, table)
+            done, last = done + rotated.done, rotated.last
+            unreadable += rotated.unreadable
     if as_json:
         print_json({"rotated": done, "unreadable": unreadable})
     else:

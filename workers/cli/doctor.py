@@ -156,6 +156,7 @@ CHECKS = (
     Check("agents", parts.agents, "fix the file, or set TURNLOOM_PROMPTS_DIR to the folder prompts/", "packs"),
     Check("overrides", parts.overrides, "`turnloom prompts list --tenant NAME` shows why", "schema", True),
     Check("secret keys", parts.secret_keys, "read docs/how-to/let-it-act-for-a-user.md", "schema", True),
+    Check("channels", parts.channels, "set the account again with `turnloom channel set`", "schema", True),
     Check("audit key", parts.audit_key, "set one: docs/how-to/keep-the-audit-log.md", "settings", True),
     Check("link secret", parts.link_secret, "set it to any secret, the same for every process", "settings", True),
     Check("extras", parts.extras, "install them, or take the pack out of TURNLOOM_PACKS", "packs", True),

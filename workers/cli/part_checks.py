@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from turnloom.models.connections import database
-from turnloom.models.errors import Unavailable
-from turnloom.models.ledger import integrations, tenants
+from turnloom.models.errors import TurnloomError, Unavailable
+from turnloom.models.ledger import channel_accounts, integrations, tenants
 from turnloom.models.ledger.override_cache import read_overrides
 from turnloom.models.runtime.service_urls import shown_url
 from turnloom.models.runtime.settings import Settings, settings
@@ -23,6 +23,7 @@ from turnloom.tools.hooks import hooks as enabled_hooks
 from turnloom.tools.pack_settings import read_pack_settings
 from turnloom.tools.packs.hotel.settings import HotelSettings
 from turnloom.tools.registry import load_registry, unavailable
+from turnloom.workers.channels.accounts import open_account
 
 _LLM_S = 10.0
 
@@ -159,3 +160,15 @@ def secret_keys() -> str:
         if unreadable := integrations.unreadable(db):
             raise Unavailable(f"none of TURNLOOM_SECRET_KEYS can read the secrets of {unreadable} accounts")
     return "users' tokens and passwords can be stored and read"
+
+
+def channels() -> str:
+    """Open the accounts of channels. Their providers are not asked."""
+    with database.transaction() as db:
+        stored = channel_accounts.listed(db, None)
+    for each in stored:
+        try:
+            open_account(each)
+        except TurnloomError as error:
+            raise Unavailable(f"{each.channel} account {each.name} of tenant {each.tenant}: {error}") from error
+    return ", ".join(f"{each.channel}:{each.name}" for each in stored) or "no accounts"

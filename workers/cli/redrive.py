@@ -1,4 +1,4 @@
-"""Decide steps whose outcome only an operator can find out: `turnloom redrive`."""
+"""Decide what only an operator can find out, and send again what was not sent: `turnloom redrive`."""
 
 import os
 from dataclasses import fields
@@ -9,13 +9,14 @@ from uuid import UUID
 import click
 import orjson
 
-from turnloom.models.connections.database import snapshot, transaction
+from turnloom.models.connections.database import snapshot, statement, transaction
 from turnloom.models.errors import ToolFailed
-from turnloom.models.ledger import conversations, dead_letters, steps, tenants
+from turnloom.models.ledger import conversations, dead_letters, deliveries, steps, tenants
 from turnloom.models.ledger.dead_letters import DeadLetter, Decision
 from turnloom.models.tables.steps import StepRow
 from turnloom.planner.plan.references import resolve_args
 from turnloom.tools.command_output import json_option, print_json, print_rows
+from turnloom.workers.dispatch import dispatch_deliveries
 from turnloom.workers.running.step_call import idempotency_key
 from turnloom.workers.turns.turn_events import committing
 
@@ -35,7 +36,7 @@ _SHOWN = (
 
 @click.group
 def redrive() -> None:
-    """List dead letters, and decide steps that ended without a known outcome."""
+    """List dead letters, decide steps that ended without a known outcome, and send parts of replies again."""
 
 
 @redrive.command("list")
@@ -43,7 +44,11 @@ def redrive() -> None:
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(min=1), help="Lines, at most.")
 @json_option
 def list_dead_letters(tenant_name: str | None, limit: int, as_json: bool) -> None:
-    """List steps whose outcome is unknown, and turns that failed because of an error of ours; the newest first."""
+    """List the newest dead letters.
+
+    These are steps whose outcome is unknown, turns that failed because of an error of ours, and parts of replies that
+    were not sent, or of which nobody knows whether they were.
+    """
     with transaction() as db:
         tenant_id = tenants.find(db, tenant_name).id if tenant_name else None
         found = dead_letters.newest(db, tenant_id, limit)
@@ -123,3 +128,23 @@ def decide_step(turn_id: UUID, step_id: str, *, as_json: bool, **found_out: Any)
         print_json({"turn_id": turn_id, "step": step_id, "status": decision.status})
     else:
         click.echo(f"step {step_id} of turn {turn_id}: {decision.status}")
+
+
+@redrive.command("send")
+@click.argument("turn_id", metavar="TURN", type=click.UUID)
+@click.argument("part", metavar="PART", type=click.IntRange(min=1))
+@click.option("--by", default=_operator, show_default="your user name", help="Who decides; kept in the audit log.")
+@json_option
+def send_part(turn_id: UUID, part: int, by: str, as_json: bool) -> None:
+    """Send a part of a channel's reply again, after it has failed or its outcome was unknown.
+
+    Parts after it that were withheld because of it follow. One of unknown outcome may have arrived: ask the person
+    first.
+    """
+    with statement() as db:
+        deliveries.redrive(db, turn_id, part, by)
+    dispatch_deliveries([turn_id])
+    if as_json:
+        print_json({"turn_id": turn_id, "part": part, "status": "pending"})
+    else:
+        click.echo(f"part {part} of turn {turn_id} is sent again")

@@ -101,14 +101,21 @@ begin
              order by x.place, x.at desc, x.tool, x.input_hash limit p_most) m);
 end $$;
 
+-- Whether a channel's reply has reached the person, as far as we know.
+create function hot.is_seen(p_turn uuid) returns boolean language plpgsql stable as $$
+begin
+  return not exists (select from deliveries d where d.turn_id = p_turn and d.status in ('failed', 'withheld'));
+end $$;
+
 -- The last p_most answered exchanges of a turn's conversation that its summary does not cover, oldest first: [{message,
--- reply}]. What came later and was planned was written before the turn; what came later and was only stopped is none of
--- its past, nor what was rolled back.
+-- reply, seen}]. What came later and was planned was written before the turn; what came later and was only stopped is
+-- none of its past, nor what was rolled back.
 create function hot.history(p_turn turns, p_summary_seq int, p_most int) returns jsonb language plpgsql stable as $$
 begin
   return (
-    select coalesce(jsonb_agg(jsonb_build_object('message', e.message, 'reply', e.text) order by e.finished_at), '[]')
-      from (select x.message, r.text, x.finished_at
+    select coalesce(jsonb_agg(jsonb_build_object('message', e.message, 'reply', e.text, 'seen', e.seen)
+                              order by e.finished_at), '[]')
+      from (select x.message, r.text, x.finished_at, x.channel = 'api' or hot.is_seen(x.id) as seen
               from turns x join replies r on r.turn_id = x.id
              where x.tenant_id = p_turn.tenant_id and x.conversation_id = p_turn.conversation_id
                and x.seq > p_summary_seq and x.seq >= p_turn.seq - p_most
@@ -117,8 +124,8 @@ begin
              order by x.seq desc limit p_most) e);
 end $$;
 
--- What the planner of a turn is told of its conversation. Out: {summary, history: [{message, reply}], asked: [{tool,
--- args, needs}], memory, with what may be in doubt}.
+-- What the planner of a turn is told of its conversation. Out: {summary, history: [{message, reply, seen}], asked:
+-- [{tool, args, needs}], memory, with what may be in doubt}.
 create function hot.recall(p_turn turns, p_most int, p_results int) returns jsonb language plpgsql stable as $$
 declare
   c conversations;
@@ -139,7 +146,7 @@ end $$;
 -- The oldest exchanges of a turn's conversation that its summary does not cover, up to the first turn that is not
 -- final.
 -- Null: there is no such turn. Out: {tenant_id, conversation_id, agent, allowances, summary, summary_seq, history:
--- [{seq, message, reply}]}.
+-- [{seq, message, reply, seen}]}.
 create function hot.unsummarised(p_turn uuid, p_most int) returns jsonb language plpgsql stable as $$
 declare
   t turns;
@@ -153,9 +160,11 @@ begin
   return jsonb_build_object(
     'tenant_id', c.tenant_id, 'conversation_id', c.id, 'agent', t.agent, 'allowances', hot.allowances(t),
     'summary', c.summary, 'summary_seq', c.summary_seq, 'history', (
-      select coalesce(jsonb_agg(jsonb_build_object('seq', e.seq, 'message', e.message, 'reply', e.text)
+      select coalesce(jsonb_agg(jsonb_build_object('seq', e.seq, 'message', e.message, 'reply', e.text,
+                                                   'seen', e.seen)
                                 order by e.seq), '[]')
-        from (select x.seq, x.message, r.text from turns x join replies r on r.turn_id = x.id
+        from (select x.seq, x.message, r.text, x.channel = 'api' or hot.is_seen(x.id) as seen
+                from turns x join replies r on r.turn_id = x.id
                where x.tenant_id = c.tenant_id and x.conversation_id = c.id and x.seq > c.summary_seq
                  and x.seq < coalesce((select min(o.seq) from turns o
                                         where o.tenant_id = c.tenant_id and o.conversation_id = c.id

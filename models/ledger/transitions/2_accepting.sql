@@ -88,8 +88,16 @@ begin
     else 'interrupt' end;
 end $$;
 
+-- Whether a message may become a part of a turn, by its sender's count. A caller of the API counts without gaps. What a
+-- channel's messages carry is sparse, or nothing: one that is newer than the turn's last, or older than its first,
+-- goes there.
+create function hot.may_join(p_message turns, p_turn turns) returns boolean language sql immutable as $$
+  select case when p_message.channel = 'api' then p_message.sequence is not distinct from p_turn.last_sequence + 1
+              else coalesce(p_message.sequence not between p_turn.sequence and p_turn.last_sequence - 1, true) end
+$$;
+
 -- Folds a message into the conversation's last turn, if no planner has claimed that one, it asks for the same (agent,
--- mode, language model, no plan of the caller's), it is the next by its sender's count, and there is room: 8000
+-- mode, language model, no plan of the caller's), its sender's count allows it, and there is room: 8000
 -- characters, as in one message. Further messages are awaited for another burst window, until four of them have passed
 -- since the first. Out: that turn, or null.
 create function hot.merge_message(p_active uuid, p_turn turns, p_burst_ms int) returns turns language plpgsql as $$
@@ -99,7 +107,9 @@ declare
   v_settles_at timestamptz := clock_timestamp() + v_window;
 begin
   update turns x
-     set message = x.message || E'\n' || p_turn.message, last_sequence = p_turn.sequence,
+     set message = case when p_turn.sequence < x.sequence then p_turn.message || E'\n' || x.message
+                        else x.message || E'\n' || p_turn.message end,
+         sequence = least(x.sequence, p_turn.sequence), last_sequence = greatest(x.last_sequence, p_turn.sequence),
          settles_at = greatest(x.settles_at, least(v_settles_at, x.created_at + 4 * v_window)),
          due_at = case when x.due_at is not null then
                     greatest(x.due_at, least(v_settles_at, x.created_at + 4 * v_window)) end
@@ -108,7 +118,7 @@ begin
                                                 and q.sent_at is null and q.ending is null
             where a.id = p_active order by q.sequence desc nulls last, q.seq desc limit 1), p_active)
      and x.status = 'queued' and x.submitted_plan is null and p_turn.submitted_plan is null
-     and p_turn.sequence is not distinct from x.last_sequence + 1
+     and hot.may_join(p_turn, x)
      and coalesce(p_turn.agent, x.agent) = x.agent and coalesce(p_turn.mode, x.mode) is not distinct from x.mode
      and coalesce(p_turn.llm, x.llm) is not distinct from x.llm
      and char_length(x.message) + 1 + char_length(p_turn.message) <= 8000
@@ -171,7 +181,7 @@ end $$;
 
 -- Brings a message to a conversation that is busy with a turn, and whose lock the caller holds. The outcome is null
 -- where a turn is to be opened.
-create function hot.meet_active(p_active uuid, p_turn turns, p_burst_ms int, p_lease_ms int)
+create function hot.meet_active(p_active uuid, p_turn turns, p_new jsonb, p_lease_ms int)
 returns hot.opened language plpgsql as $$
 declare
   o hot.opened;
@@ -181,8 +191,11 @@ begin
   if v_policy = 'reject' then
     return ('busy', null, p_turn.conversation_id, null, false, null)::hot.opened;
   elsif v_policy = 'merge' then
-    v_merged := hot.merge_message(p_active, p_turn, p_burst_ms);
+    v_merged := hot.merge_message(p_active, p_turn, (p_new ->> 'burst_ms')::int);
     if v_merged.id is not null then
+      if p_new ? 'item' then
+        perform hot.keep_item(p_new -> 'item', v_merged.id);
+      end if;
       return ('merged', v_merged.id, p_turn.conversation_id, v_merged.seq, false, null)::hot.opened;
     end if;
   elsif v_policy in ('interrupt', 'rollback') then
@@ -244,10 +257,14 @@ begin
   insert into turn_events (turn_id, seq, tenant_id, type, data, at)
   values (t.id, 1, t.tenant_id, 'turn.queued', jsonb_build_object('conversation_id', t.conversation_id, 'seq', t.seq),
           p_at);
+  if p_new ? 'item' then
+    perform hot.keep_item(p_new -> 'item', t.id);
+  end if;
   return t.sent_at is not null;
 end $$;
 
--- Opens a turn. `p_new` holds the fields of the request as columns of `turns`, and beside them those of NewTurn.
+-- Opens a turn. `p_new` holds the fields of the request as columns of `turns`, and beside them those of NewTurn; a
+-- channel's message has an `item` for hot.keep_item.
 -- Who opens several in one transaction, in the order of their conversations, may not wait: what is not free has the
 -- outcome `later`. Every row is written once, with all that comes with it: this is what a message costs.
 create function hot.open_turn(p_new jsonb, p_lease_ms int, p_window int, p_may_wait boolean)
@@ -279,7 +296,7 @@ begin
       c.channel := t.channel;
       c.agent := coalesce(t.agent, p_new ->> 'default_agent');
     elsif c.active_turn_id is not null then
-      o := hot.meet_active(c.active_turn_id, t, (p_new ->> 'burst_ms')::int, p_lease_ms);
+      o := hot.meet_active(c.active_turn_id, t, p_new, p_lease_ms);
       if o.outcome is not null then
         return o;
       end if;

@@ -131,7 +131,8 @@ end $$;
 -- `p_end`: {status, reply, output, error, bound, slots}; what is null is left out.
 -- The state that the turn leaves, these slots or those of its plan, becomes the conversation's, unless the turn was
 -- rolled back: then what it found is forgotten, too.
--- Null: the claim was lost. Out: {events, released: turn ids}.
+-- Nobody sends the reply of a superseded turn, so it is not announced.
+-- Null: the claim was lost. Out: {events, released: turn ids, deliver: whether a channel's reply is to be sent}.
 create function hot.finish_turn(p_turn uuid, p_attempt int, p_end jsonb, p_calls jsonb, p_window int)
 returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
@@ -145,7 +146,6 @@ declare
   v_events jsonb;
   c conversations;
   v_usage jsonb;
-  v_released jsonb;
 begin
   select * into c from conversations y
    where (y.tenant_id, y.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
@@ -159,7 +159,6 @@ begin
   v_usage := hot.add_calls(t.usage, p_calls);
   v_slots := coalesce(p_end -> 'slots', t.slots);
   v_dropped := case when t.status = 'planning' then hot.cancel_open(p_turn, 'no plan came of it', v_at) else '[]' end;
-  -- Nobody sends the reply of a superseded turn, so it is not announced.
   v_events := hot.store_events(t, v_dropped || case when v_status = 'superseded' then '[]' else
     jsonb_build_array(jsonb_build_object('type', 'reply.done', 'data', (p_end -> 'reply') - 'trace')) end
     || jsonb_build_array(jsonb_build_object('type', 'turn.' || v_status, 'data', jsonb_build_object('error', v_error)
@@ -168,8 +167,7 @@ begin
   update turns set status = v_status, slots = v_slots, output = p_end -> 'output', usage = v_usage, error = v_error,
          bound = p_end ->> 'bound', finished_at = v_at, lease_until = null,
          open_steps = open_steps - jsonb_array_length(v_dropped), last_event = last_event + hot.count_events(v_events),
-         responding_at = coalesce(responding_at, v_at)
-   where id = p_turn;
+         responding_at = coalesce(responding_at, v_at) where id = p_turn;
   insert into replies (turn_id, tenant_id, text, artifacts, question, grounded, sources, suggestions, trace, created_at)
   values (p_turn, t.tenant_id, r.text, r.artifacts, r.question, r.grounded, r.sources, r.suggestions, r.trace, v_at);
   c := hot.store_audit(c, p_turn, 'turn.finished', hot.finished_content(p_turn, v_status, v_error, r.text), v_at);
@@ -178,9 +176,12 @@ begin
     perform hot.forget_found(t);
   end if;
   perform hot.leave_conversation(c, p_turn, t.last_sequence, v_slots, v_usage, v_at);
-  v_released := to_jsonb(hot.release(t.tenant_id, p_window));
   perform hot.store_calls(t, p_calls, v_at);
-  return jsonb_build_object('events', v_events, 'released', v_released);
+  if t.channel <> 'api' then
+    perform hot.queue_delivery(t, v_status, v_at);
+  end if;
+  return jsonb_build_object('events', v_events, 'released', hot.release(t.tenant_id, p_window),
+                            'deliver', t.channel <> 'api');
 end $$;
 
 -- Records a plan without steps, and ends its turn with the planner's own answer: one commit after the claim.

@@ -15,6 +15,7 @@ begin
   update turns set message = '', person = '{}', extra = '{}', callback_url = null, submitted_plan = null, slots = null,
          action = null, output = null, error = null
    where id = any (v_turns);
+  perform hot.erase_channel(p_tenant, p_conversation);
   perform pg_advisory_xact_lock(hot.memory_lock(p_tenant, p_conversation));
   delete from memory where tenant_id = p_tenant and conversation_id = p_conversation;
 end $$;

@@ -39,7 +39,8 @@ def test_many_first_messages_at_once() -> None:
     with transaction() as db:
         assert audit.verify(db, tenant, "c1") == []
         own = conversations.agent_of(db, tenant, "c1")
-        agents = {turn.agent for turn, _ in turns.of_conversation(db, tenant, "c1", 0, 40) if turn.message == "whoever"}
+        recorded = [turn for turn, _ in conversations.turns_of(db, tenant, "c1", 0, 40)]
+        agents = {turn.agent for turn in recorded if turn.message == "whoever"}
     assert agents == {own}
 
 

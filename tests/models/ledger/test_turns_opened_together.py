@@ -12,7 +12,7 @@ import pytest
 from tests.factories import make_tenant, open_turn
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.turn import TurnRequest
-from turnloom.models.ledger import audit, turns
+from turnloom.models.ledger import audit, conversations, turns
 from turnloom.models.ledger.turns import NewTurn, OpenedTurn
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.schema.functions import of_this_version
@@ -80,7 +80,7 @@ def test_a_message_to_a_busy_conversation_is_left() -> None:
     opened = _open(_message("c1"), _message("c2"), _message("c2"))
 
     with transaction() as db:
-        recorded = [len(turns.of_conversation(db, tenant_id, name, 0, 9)) for name in ("c1", "c2")]
+        recorded = [len(conversations.turns_of(db, tenant_id, name, 0, 9)) for name in ("c1", "c2")]
     assert [each.outcome for each in opened] == ["later", "opened", "later"]
     assert recorded == [1, 1]
 
@@ -133,6 +133,6 @@ def test_commits_do_not_block_each_other() -> None:
     assert (len(turn_of), max(map(len, turn_of.values()))) == (80, 1)
     with transaction() as db:
         for name in {each.conversation_id for each in told}:
-            seqs = [turn.seq for turn, _ in turns.of_conversation(db, tenant, name, 0, 999)]
+            seqs = [turn.seq for turn, _ in conversations.turns_of(db, tenant, name, 0, 999)]
             assert seqs == list(range(1, len(seqs) + 1))
             assert audit.verify(db, tenant, name) == []

@@ -1,0 +1,87 @@
+"""Items are what providers of channels post: messages, receipts, and what is kept without an answer."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+from sqlalchemy import select, text
+from sqlalchemy.orm import Session
+
+from turnloom.models.contracts.base import rfc3339
+from turnloom.models.ledger.transitions import call
+from turnloom.models.tables.channels import ChannelItemRow, WebhookRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceivedItem:
+    """One item of a provider's request. Each field has the meaning of its column."""
+
+    id: UUID
+    webhook_id: UUID
+    body: bytes = field(repr=False)
+    """The request's whole body."""
+    channel: str
+    kind: str
+    provider_id: str
+    status: str = ""
+    conversation_id: str | None = None
+    recipient: str | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+    at: datetime | None = None
+    key: str | None = None
+    """Of a receipt, the key of the delivery that it is about, if the provider hands it back."""
+
+    def fields(self, tenant_id: UUID) -> dict[str, Any]:
+        """Return the item as the ledger's functions take it."""
+        return {
+            "tenant_id": tenant_id,
+            "id": self.id,
+            "webhook_id": self.webhook_id,
+            "body": "\\x" + self.body.hex(),
+            "channel": self.channel,
+            "kind": self.kind,
+            "provider_id": self.provider_id,
+            "status": self.status,
+            "conversation_id": self.conversation_id,
+            "recipient": self.recipient,
+            "detail": self.detail,
+            "key": self.key,
+            "at": None if self.at is None else rfc3339(self.at),
+        }
+
+
+def keep(db: psycopg.Connection, tenant_id: UUID, item: ReceivedItem) -> bool:
+    """Keep an item that is not answered; False if it came before."""
+    return bool(call(db, "keep_item", item=Jsonb(item.fields(tenant_id)), turn=None))
+
+
+def note_receipt(
+    db: psycopg.Connection, tenant_id: UUID, item: ReceivedItem, again: dict[str, Any] | None
+) -> UUID | None:
+    """Keep a receipt, and join it to the part of a reply that it is about.
+
+    `again`: {wait_ms} if a part that has failed is to be sent again, {body} if this is to be sent in place of it.
+    Returns the turn for which something is to be sent; the caller dispatches that.
+    """
+    fields = Jsonb(item.fields(tenant_id))
+    turn: UUID | None = call(db, "note_receipt", item=fields, again=None if again is None else Jsonb(again))
+    return turn
+
+
+def kept(db: Session, tenant_id: UUID, channel: str | None, limit: int) -> list[tuple[ChannelItemRow, bytes]]:
+    """Return what was kept without an answer, with the bodies of the requests; the newest first."""
+    query = (
+        select(ChannelItemRow, WebhookRow.body)
+        .join(
+            WebhookRow,
+            (WebhookRow.tenant_id == ChannelItemRow.tenant_id) & (WebhookRow.id == ChannelItemRow.webhook_id),
+        )
+        .where(ChannelItemRow.tenant_id == tenant_id, text("kind = 'kept'"))
+    )
+    if channel is not None:
+        query = query.where(ChannelItemRow.channel == channel)
+    found = db.execute(query.order_by(ChannelItemRow.created_at.desc(), ChannelItemRow.id.desc()).limit(limit))
+    return [(row, body) for row, body in found]

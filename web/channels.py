@@ -1,0 +1,263 @@
+"""Receive what providers of channels post: messages become turns, receipts are joined to replies, the rest is kept.
+
+A request has no API key: the provider's signature is the key. It is answered when everything in it is recorded.
+"""
+
+import hashlib
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, cast
+from uuid import UUID
+
+from apiflask import APIBlueprint
+from flask import Response, current_app, request
+from pydantic import ValidationError
+
+from turnloom.models.connections.database import statement
+from turnloom.models.contracts.turn import TurnRequest, User
+from turnloom.models.errors import NotFound, ToolFailed, Unavailable
+from turnloom.models.ledger import channel_items
+from turnloom.models.ledger.channel_items import ReceivedItem
+from turnloom.models.ledger.turns import NewTurn
+from turnloom.models.runtime.counters import counts
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
+from turnloom.web import backlog, request_gate
+from turnloom.web.ingest import ACCEPTED, hand_on, open_turn
+from turnloom.workers.channels import sending
+from turnloom.workers.channels.accounts import OpenAccount, OpenAccounts, is_account_name
+from turnloom.workers.channels.protocol import (
+    Edit,
+    Inbound,
+    Item,
+    Message,
+    MessageRefused,
+    Receipt,
+    TryLater,
+    Unknown,
+    WindowClosed,
+)
+from turnloom.workers.dispatch import dispatch_deliveries
+
+_EXTENSION = "turnloom.channels"
+_POSTED_ONCE = ("twilio",)
+"""Channels whose provider posts a message once: what is refused is kept, because it does not come again."""
+
+blueprint = APIBlueprint("channels", __name__, url_prefix="/v1/channels", tag="Channels")
+
+
+def install(extensions: dict[str, object]) -> None:
+    """Give an application its cache of accounts."""
+    extensions[_EXTENSION] = OpenAccounts()
+
+
+@blueprint.get("/<channel>/<account>")
+@blueprint.output({}, content_type="text/plain", description="What the provider expects")
+@blueprint.doc(operation_id="verify_webhook")
+def shake_hands(channel: str, account: str) -> Response:
+    """Answer a provider that asks whether this address is ours.
+
+    Only the provider calls this. Not every channel has such a handshake; some make it by `POST`.
+    """
+    return _answer(_account(channel, account))
+
+
+@blueprint.post("/<channel>/<account>")
+@blueprint.output({}, content_type="text/plain", description="It is recorded; the body is what the provider expects")
+@blueprint.doc(operation_id="receive_webhook")
+def receive(channel: str, account: str) -> Response:
+    """Receive what a provider posts.
+
+    Only the provider calls this: its signature takes the place of a key. The body's form is the provider's own. A
+    message becomes a turn of the conversation `channel:account:sender`; one that came before opens no second turn. What
+    is neither a message nor a receipt of one of ours is kept and not answered. 503 asks the provider to post again.
+    """
+    return _answer(_account(channel, account))
+
+
+def _answer(its: OpenAccount) -> Response:
+    headers = {name.lower(): value for name, value in request.headers}
+    posted = Inbound(request.method, request.url, headers, request.get_data())
+    its.adapter.verify(its.account, posted, datetime.now(UTC))
+    answer = its.adapter.handshake(its.account, posted)
+    if answer is None:
+        _take(its, posted)
+        answer = its.adapter.accepted
+    return Response(answer.body, content_type=answer.content_type)
+
+
+def _account(channel: str, name: str) -> OpenAccount:
+    known = cast("OpenAccounts", current_app.extensions[_EXTENSION])
+    try:
+        found = known.find(channel, name) if is_account_name(name) else None
+    except ToolFailed as error:
+        raise Unavailable(f"the account cannot be read: {error}", code="account_unreadable") from error
+    if found is None:
+        raise NotFound("there is no such account on a channel")
+    return found
+
+
+def _take(its: OpenAccount, posted: Inbound) -> None:
+    """Record every item of a webhook, each in a commit of its own.
+
+    Raises:
+        Unavailable: some could not be recorded. Those that were are recognised when they come again.
+    """
+    webhook, missed = _Webhook(new_id(), posted.body), None
+    for item in its.adapter.parse(its.account, posted):
+        try:
+            counted = _record_apart(its, webhook, item)
+            counts().add("turnloom_channel_items_total", its.account.channel, counted)
+        except Unavailable as error:
+            missed = error
+    if missed is not None:
+        raise missed
+
+
+class _Webhook(NamedTuple):
+    id: UUID
+    body: bytes
+
+
+def _record_apart(its: OpenAccount, webhook: _Webhook, item: Item) -> str:
+    """Record an item, or keep it if that cannot be done: what the provider posts again would fail again."""
+    try:
+        return _record(its, webhook, item)
+    except Unavailable:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, it must not take the item's neighbours with it
+        log.error("item.broken", channel=its.account.channel, error=type(error).__name__)
+        digest = hashlib.sha256(webhook.body).hexdigest()
+        return _keep(its, webhook, digest, {"kind": "broken", "why": f"our own fault: {type(error).__name__}"})
+
+
+def _record(its: OpenAccount, webhook: _Webhook, item: Item) -> str:
+    """Record an item; return the kind that it is counted as."""
+    match item:
+        case Message():
+            return _open(its, webhook, item)
+        case Receipt():
+            return _join(its, webhook, item)
+        case Edit():
+            return _keep(its, webhook, item.provider_id, {"kind": "edit", "why": "edits and deletions change no turn"})
+        case Unknown():
+            digest = hashlib.sha256(item.raw.encode()).hexdigest()
+            return _keep(its, webhook, digest, {"kind": item.kind, "why": item.why})
+
+
+def _open(its: OpenAccount, webhook: _Webhook, message: Message) -> str:
+    conversation_id = ":".join(filter(None, (its.key, message.sender, message.thread)))
+    item = ReceivedItem(
+        id=new_id(),
+        webhook_id=webhook.id,
+        body=webhook.body,
+        channel=its.key,
+        kind="message",
+        provider_id=message.provider_id,
+        conversation_id=conversation_id,
+        recipient=message.recipient,
+        at=message.at,
+    )
+    try:
+        asked = TurnRequest(
+            message=message.text,
+            conversation_id=conversation_id,
+            agent=its.account.agent,
+            message_id=message.provider_id,
+            user=User(id=message.sender, name=message.sender_name and message.sender_name[:200]),
+        )
+    except ValidationError as error:
+        why = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        return _keep(its, webhook, message.provider_id, {"kind": "message", "why": why})
+    with backlog.asking_for(its.tenant_id) as place:
+        opened = open_turn(_new_turn(its, asked, message, item, may_open=place.may_open))
+        place.is_opened = opened.outcome == "opened"
+    if opened.outcome == "full":
+        return _refuse(its, webhook, message)
+    hand_on(opened)
+    return "message" if opened.outcome in ACCEPTED else "repeated"
+
+
+def _new_turn(its: OpenAccount, asked: TurnRequest, message: Message, item: ReceivedItem, *, may_open: bool) -> NewTurn:
+    assert asked.conversation_id is not None
+    return NewTurn(
+        id=new_id(),
+        tenant_id=its.tenant_id,
+        conversation_id=asked.conversation_id,
+        channel=its.key,
+        body_hash=hashlib.sha256(message.text.encode()).digest(),
+        default_agent=its.account.agent,
+        deadline_ms=settings().turn_deadline_ms,
+        request=asked,
+        may_open=may_open,
+        sequence=message.order,
+        burst_ms=settings().burst_window_ms,
+        item=item,
+    )
+
+
+def _refuse(its: OpenAccount, webhook: _Webhook, message: Message) -> str:
+    """Refuse a message because the backlog is full: the provider posts it again, or it is kept for people to see.
+
+    Raises:
+        Unavailable: the provider posts it again.
+    """
+    if its.account.channel not in _POSTED_ONCE:
+        message_text = "too many turns are in work already; post the message again later"
+        raise Unavailable(message_text, code="overloaded", retry_after_s=backlog.RETRY_AFTER_S)
+    _keep(its, webhook, message.provider_id, {"kind": "message", "why": "too many turns were in work"})
+    return "refused"
+
+
+def _join(its: OpenAccount, webhook: _Webhook, receipt: Receipt) -> str:
+    failure = receipt.failure
+    item = ReceivedItem(
+        id=new_id(),
+        webhook_id=webhook.id,
+        body=webhook.body,
+        channel=its.key,
+        kind="receipt",
+        provider_id=receipt.provider_id,
+        status=receipt.status,
+        key=receipt.key,
+        detail={} if failure is None else {"error": {"code": failure.code, "message": _why(failure)}},
+    )
+    with request_gate.apart().passed(), statement() as db:
+        turn_id = channel_items.note_receipt(db, its.tenant_id, item, _again(its, receipt))
+    if turn_id is not None:
+        dispatch_deliveries([turn_id])
+    return "receipt"
+
+
+def _again(its: OpenAccount, receipt: Receipt) -> dict[str, Any] | None:
+    """Return how to send a message again that the provider took and then did not deliver; None: not at all."""
+    match receipt.failure:
+        case TryLater():
+            return {"wait_ms": sending.pause_ms(receipt.failure, 2)}
+        case WindowClosed():
+            template = its.adapter.template(its.account)
+            return None if template is None else {"body": template}
+    return None
+
+
+def _why(failure: TryLater | WindowClosed | MessageRefused) -> str:
+    return (
+        failure.why if isinstance(failure, MessageRefused) else "the provider took the message and could not deliver it"
+    )
+
+
+def _keep(its: OpenAccount, webhook: _Webhook, provider_id: str, detail: dict[str, str]) -> str:
+    item = ReceivedItem(
+        id=new_id(),
+        webhook_id=webhook.id,
+        body=webhook.body,
+        channel=its.key,
+        kind="kept",
+        provider_id=provider_id,
+        detail=detail,
+    )
+    with request_gate.apart().passed(), statement() as db:
+        is_new = channel_items.keep(db, its.tenant_id, item)
+    if is_new:
+        log.info("item.kept", channel=its.account.channel, item_id=str(item.id), kind=detail["kind"])
+    return "kept" if is_new else "repeated"
