@@ -34,6 +34,7 @@ from turnloom.models.connections.redis import redis as redis_client
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema.migration import upgrade
 from turnloom.models.schema.roles import OWNER_ROLE
+from turnloom.models.tables.callbacks import CallbackRow
 from turnloom.models.tables.fragments import FragmentRow
 from turnloom.models.tables.replies import ReplyRow
 from turnloom.models.tables.steps import StepRow
@@ -89,7 +90,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def refuse_rows_of_functions(session: Session, *_: Any) -> None:
     """Fail if a session would write a row that only the ledger's functions change."""
     written = {type(row) for row in (*session.new, *session.dirty, *session.deleted)}
-    assert written.isdisjoint([TurnRow, StepRow, FragmentRow, ReplyRow]), (
+    assert written.isdisjoint([TurnRow, StepRow, FragmentRow, ReplyRow, CallbackRow]), (
         "write a function in models/ledger/transitions"
     )
 

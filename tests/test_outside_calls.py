@@ -19,6 +19,7 @@ CHECKED = {
     "tools/http/addresses.py": "resolves names, and says which addresses may be called",
     "tools/http/checked_client.py": "connects to these",
     "tools/http/checked_session.py": "sends by `turnloom.tools.http.upstream`, as named by others",
+    "tools/http/cut_off.py": "ends connections, and opens none",
     "tools/packs/meetings/dav.py": "has its library send by `turnloom.tools.http.checked_session`",
     "web/gunicorn_worker.py": "takes connections, and opens none",
     "tools/http/upstream.py": "sends what others name by `tools.http.checked_client`, the rest to configured services",

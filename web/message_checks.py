@@ -9,13 +9,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.turn import Identifier, TurnRequest
-from turnloom.models.errors import Invalid
+from turnloom.models.errors import Invalid, PolicyDenied
 from turnloom.models.ledger import conversations
 from turnloom.models.ledger.turns import NewTurn
+from turnloom.models.runtime import secrets
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.plan.validation import validate
+from turnloom.tools.http.addresses import check_url
 from turnloom.web import request_gate
 from turnloom.web.auth import caller, demand
 from turnloom.web.catalogue import catalogue
@@ -34,6 +36,7 @@ def new_turn(message: TurnRequest, *, may_open: bool) -> NewTurn:
         Invalid: the message asks for something that we do not support, or for a mode that the agent does not have.
         InvalidPlan: the message's plan breaks rules; the error names every fault.
         NotFound: there is no such agent.
+        Unavailable: the message asks for a callback, and there is no key to encrypt the secret that signs it.
         PolicyDenied: the message brings a plan, and the key may not submit plans.
     """
     message = _identified(message)
@@ -90,13 +93,19 @@ def _body_hash(message: TurnRequest) -> bytes:
 
 def _refuse_unsupported(message: TurnRequest) -> None:
     if message.callback_url is not None:
-        detail = "callbacks are not sent; wait with `?wait=`, follow the events, or read the turn"
-        raise Invalid(
-            f"callback_url: {detail}", code="unsupported", faults=[fault("callback_url", "unsupported", detail)]
-        )
+        _check_callback(message.callback_url)
     if message.llm not in (None, *settings().llm_names):
         detail = f"these language models may be named: {', '.join(settings().llm_names)}"
         raise Invalid(f"llm: {detail}", faults=[fault("llm", "llm_not_allowed", detail)])
+
+
+def _check_callback(url: str) -> None:
+    try:
+        check_url(url)
+    except PolicyDenied as error:
+        faults = [fault("callback_url", "url_not_allowed", str(error))]
+        raise Invalid(f"callback_url: {error}", code="url_not_allowed", faults=faults) from None
+    secrets.key_ids()  # without a key there is no secret to sign it with
 
 
 def _agent(message: TurnRequest) -> AgentProfile:

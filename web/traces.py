@@ -8,9 +8,10 @@ from flask import Response
 
 from turnloom.models.connections.database import snapshot
 from turnloom.models.contracts.base import Contract
-from turnloom.models.contracts.trace import CallTrace, PlanTrace, StepTrace, TurnTrace
-from turnloom.models.ledger import plans, replies, steps, turns, usage
+from turnloom.models.contracts.trace import CallbackTrace, CallTrace, PlanTrace, StepTrace, TurnTrace
+from turnloom.models.ledger import callbacks, plans, replies, steps, turns, usage
 from turnloom.models.tables.base import Row
+from turnloom.models.tables.callbacks import CallbackRow
 from turnloom.models.tables.plans import PlanRow
 from turnloom.models.tables.replies import ReplyRow
 from turnloom.models.tables.steps import StepRow
@@ -18,7 +19,7 @@ from turnloom.models.tables.turns import TurnRow
 from turnloom.models.tables.usage import LlmCallRow
 from turnloom.web.auth import caller, requires
 from turnloom.web.json_body import json_response
-from turnloom.web.turn_view import step_cache
+from turnloom.workers.turns.turn_view import step_cache
 
 _Contract = TypeVar("_Contract", bound=Contract)
 
@@ -35,7 +36,9 @@ def trace(turn_id: str) -> Response:
         turn = turns.of_tenant(db, caller().tenant_id, turn_id)
         reply = replies.of_turn(db, turn.id)
         calls = usage.calls_of(db, turn.tenant_id, turn.id)
-        return json_response(turn_trace(turn, plans.of_turn(db, turn.id), reply, steps.of_turn(db, turn.id), calls))
+        callback = callbacks.of_turn(db, turn.tenant_id, turn.id)
+        found = turn_trace(turn, plans.of_turn(db, turn.id), reply, steps.of_turn(db, turn.id), calls)
+    return json_response(found.model_copy(update={"callback": callback and _callback(callback)}))
 
 
 def turn_trace(
@@ -62,6 +65,19 @@ def turn_trace(
             for row in steps
         ],
         llm_calls=[_read(CallTrace, row) for row in calls],
+    )
+
+
+def _callback(row: CallbackRow) -> CallbackTrace:
+    return CallbackTrace.model_validate(
+        {
+            "status": row.status,
+            "attempts": row.attempt,
+            "answer": row.answer,
+            "error": row.error,
+            "next_at": row.due_at,
+            "finished_at": row.finished_at,
+        }
     )
 
 

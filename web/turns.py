@@ -30,8 +30,8 @@ from turnloom.web.json_body import json_response
 from turnloom.web.live_events import hub
 from turnloom.web.message_checks import new_turn
 from turnloom.web.shared_reads import no_turn, read, turn_id_of
-from turnloom.web.turn_view import turn_graph, turn_view
 from turnloom.workers.dispatch import ALIVE, dispatch_reply, queue_lengths
+from turnloom.workers.turns.turn_view import turn_graph, turn_view
 
 _EXAMPLE = {"message": "Plan two days in Lisbon from Friday", "agent": "travel", "user": {"timezone": "Europe/Lisbon"}}
 

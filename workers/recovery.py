@@ -5,7 +5,8 @@ seconds, and the thread in the leading process restarts what it finds: turns tha
 planner or responder is gone, steps whose lease has expired, ready steps whose message was lost, and steps whose parking
 is over. It is a thread because a task would come too late while a hanging language model holds all slots. A running
 turn is compiled again from the steps that are left; messages of the old generation then start nothing. Turns whose
-deadline has passed are closed, and approvals that nobody decided in time are rejected.
+deadline has passed are closed, and approvals that nobody decided in time are rejected. Callbacks that are due wake a
+worker.
 """
 
 import os
@@ -20,7 +21,7 @@ from celery.signals import worker_ready, worker_shutdown
 
 from turnloom.models.connections.database import Transaction, statement, transaction
 from turnloom.models.errors import Unavailable
-from turnloom.models.ledger import approvals, cancellation, recovery, workers
+from turnloom.models.ledger import approvals, callbacks, cancellation, recovery, workers
 from turnloom.models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.daemon import Daemon
@@ -34,6 +35,8 @@ from turnloom.workers.turns.layout import layout_of
 from turnloom.workers.turns.turn_events import committing
 
 _BATCH = 500
+_MOST_WAITING = 100
+"""Messages on the queue `deliver` beside which no further one is sent for callbacks: it would only be one more."""
 _DEADLINE_GRACE = timedelta(seconds=0.5)
 """Executors end the calls that run at the deadline themselves, and know their outcome: they come first."""
 
@@ -49,6 +52,7 @@ def sweep() -> None:
     if unsent:
         reach("turns.taken")
     dispatch_turns(unsent)
+    _wake_callbacks()
     with transaction() as db:
         late = cancellation.find_late(db, _DEADLINE_GRACE, _BATCH)
         lapsed = approvals.find_lapsed(db, _BATCH)
@@ -92,6 +96,14 @@ def recompile(turn_id: UUID, gone: Gone | None = None, *, resumed: bool = False)
     if reclaimed.respond is not None:
         send("respond", turn_id, reclaimed.respond, queue="respond")
     return True
+
+
+def _wake_callbacks() -> None:
+    """Have due callbacks sent: those to be tried again, and those whose message or sender was lost."""
+    with statement() as db:
+        turn_id = callbacks.first_due(db)
+    if turn_id is not None and (queue_lengths(["deliver"]) or {}).get("deliver", 0) < _MOST_WAITING:
+        send("call_back", turn_id, queue="deliver")
 
 
 def _find_lost(db: Transaction, grace: timedelta) -> list[LostTurn]:

@@ -134,6 +134,8 @@ def conclude(
     dispatch_turns(finished.released)
     if finished.deliver:
         dispatch_deliveries([turn_id])
+    if finished.call_back:
+        send("call_back", turn_id, queue="deliver")
 
 
 def broken(error: Exception, turn_id: str) -> Ending:

@@ -1,6 +1,6 @@
 """A trace tells the origin of a turn's plans and reply."""
 
-from typing import Any
+from typing import Any, Literal
 
 from turnloom.models.contracts.base import Contract, Moment
 
@@ -47,6 +47,21 @@ class StepTrace(Contract):
     call."""
 
 
+class CallbackTrace(Contract):
+    """The progress of a turn's callback."""
+
+    status: Literal["pending", "delivered", "failed"]
+    """`pending`: it is sent or tried again. `failed`: it was given up, and an operator may send it again."""
+    attempts: int
+    answer: int | None
+    """The HTTP status of the receiver's last answer."""
+    error: dict[str, Any] | None
+    """Why the last attempt failed."""
+    next_at: Moment | None
+    """When it is due: not before that it is tried again."""
+    finished_at: Moment | None
+
+
 class TurnTrace(Contract):
     """The origin of a turn's plans and reply."""
 
@@ -57,3 +72,5 @@ class TurnTrace(Contract):
     model's text and its faults. None before the turn is final."""
     steps: list[StepTrace]
     llm_calls: list[CallTrace]
+    callback: CallbackTrace | None = None
+    """None if the message asked for none, or the turn is not final."""

@@ -131,8 +131,8 @@ class TurnRequest(Contract):
     """Time until the reply, from acceptance."""
     plan: dict[str, Any] | None = None
     """A ready plan, which skips the planner; needs the scope `plans:submit`."""
-    callback_url: str | None = Field(None, max_length=2000)
-    """Not supported yet: a message with it is refused with 422 `unsupported`."""
+    callback_url: str | None = Field(None, max_length=2000, pattern=r"^https?://[^\x00-\x20\x7f]+$")
+    """Where the final turn is posted, signed: a public address, or one that `TURNLOOM_ALLOWED_HOSTS` names."""
     metadata: dict[str, Any] = Field(default_factory=dict)
     """The caller's own data, handed back with the turn. A `sequence` in it is the sender's count of the conversation's
     messages, 1, 2, 3, …: they are answered in this order, however they arrive. If one is missing, later ones wait for

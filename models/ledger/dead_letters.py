@@ -1,4 +1,4 @@
-"""Dead letters are steps of unknown outcome, turns that our own fault has ended, and replies that were not sent."""
+"""Dead letters are steps of unknown outcome, turns that our own fault has ended, and what was not sent."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,29 +6,32 @@ from typing import Any, Literal
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import Integer, cast, null, select, text, union_all
+from sqlalchemy import Integer, Select, cast, literal, null, select, text, union_all
 from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.event import Event, read_events
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.ledger.transitions import call
+from turnloom.models.tables.callbacks import IS_GIVEN_UP, CallbackRow
 from turnloom.models.tables.channels import IS_STRANDED, DeliveryRow
 from turnloom.models.tables.steps import IS_UNKNOWN, StepRow
 from turnloom.models.tables.tenants import TenantRow
 from turnloom.models.tables.turns import IS_BROKEN, TurnRow
 
+_NONE = null()
 _NO_PART = cast(null(), Integer)
 """Postgres takes a bare NULL of a union for text."""
 
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """A turn, a step or a part of a reply that did not end properly."""
+    """A turn, a step, a part of a reply or a callback that did not end properly."""
 
     tenant: str
+    kind: Literal["step", "turn", "delivery", "callback"]
+    """`step`: it is to be decided. `turn`: there is nothing to decide. The others may be sent again."""
     turn_id: UUID
     step: str | None
-    """None: the turn itself failed, and there is nothing to decide; or it is a part of its reply."""
     part: int | None
     """The part of the reply."""
     tool: str | None
@@ -50,33 +53,28 @@ class Decision:
 
 def newest(db: Session, tenant_id: UUID | None, limit: int) -> list[DeadLetter]:
     """Return the dead letters of a tenant, or of all, the newest first."""
-    unknown = select(
-        StepRow.tenant_id,
-        StepRow.turn_id,
-        StepRow.id,
-        null(),
-        StepRow.tool,
-        StepRow.error["code"].astext,
-        StepRow.finished_at,
-    ).where(text(IS_UNKNOWN))
-    broken = select(
-        TurnRow.tenant_id, TurnRow.id, null(), _NO_PART, null(), TurnRow.error["code"].astext, TurnRow.finished_at
-    ).where(text(IS_BROKEN))
-    unsent = select(
-        DeliveryRow.tenant_id,
-        DeliveryRow.turn_id,
-        null(),
-        DeliveryRow.part,
-        null(),
-        DeliveryRow.error["code"].astext,
-        DeliveryRow.finished_at,
-    ).where(text(IS_STRANDED))
-    found = union_all(unknown, broken, unsent).subquery()
-    tenant, turn, step, part, tool, code, since = found.c
-    query = select(TenantRow.name, turn, step, part, tool, code, since).join(TenantRow, TenantRow.id == tenant)
+    found = union_all(
+        _letters(StepRow, "step", StepRow.turn_id, step=StepRow.id, tool=StepRow.tool).where(text(IS_UNKNOWN)),
+        _letters(TurnRow, "turn", TurnRow.id).where(text(IS_BROKEN)),
+        _letters(DeliveryRow, "delivery", DeliveryRow.turn_id, part=DeliveryRow.part).where(text(IS_STRANDED)),
+        _letters(CallbackRow, "callback", CallbackRow.turn_id).where(text(IS_GIVEN_UP)),
+    ).subquery()
+    tenant, kind, turn, step, part, tool, code, since = found.c
+    query = select(TenantRow.name, kind, turn, step, part, tool, code, since).join(TenantRow, TenantRow.id == tenant)
     if tenant_id is not None:
         query = query.where(tenant == tenant_id)
     return [DeadLetter(*row) for row in db.execute(query.order_by(since.desc()).limit(limit))]
+
+
+def _letters(
+    row: type[StepRow | TurnRow | DeliveryRow | CallbackRow],
+    kind: str,
+    turn: Any,
+    step: Any = _NONE,
+    part: Any = _NO_PART,
+    tool: Any = _NONE,
+) -> Select[Any]:
+    return select(row.tenant_id, literal(kind), turn, step, part, tool, row.error["code"].astext, row.finished_at)
 
 
 def get_step(db: Session, turn_id: UUID, step_id: str) -> tuple[TurnRow, StepRow]:

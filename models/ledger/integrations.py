@@ -15,11 +15,15 @@ from turnloom.models.errors import NotFound, ToolFailed
 from turnloom.models.ledger.users import get_user
 from turnloom.models.runtime import secrets
 from turnloom.models.runtime.ids import new_id
+from turnloom.models.tables.callbacks import CallbackSecretRow
 from turnloom.models.tables.channels import ChannelAccountRow
 from turnloom.models.tables.integrations import AccountRow
 from turnloom.models.tables.users import UserRow
 
-SealedRow = AccountRow | ChannelAccountRow
+SealedRow = AccountRow | CallbackSecretRow | ChannelAccountRow
+
+SEALED: tuple[type[SealedRow], ...] = (AccountRow, CallbackSecretRow, ChannelAccountRow)
+"""The tables that hold secrets."""
 
 _ROTATED_AT_ONCE = 100
 
@@ -62,10 +66,10 @@ class Rotated:
     """The progress of encrypting secrets with a new key."""
 
     last: UUID | None
-    """The last account that was checked; None: there are no more."""
+    """The last row that was checked; None: there are no more."""
     done: int
     unreadable: list[UUID]
-    """Accounts whose secret none of the keys can decrypt: their users must connect them again."""
+    """Rows whose secret none of the keys can decrypt: it must be given or made again."""
 
 
 NO_ACCESS = UserAccess(scopes=frozenset(), accounts={})
@@ -144,10 +148,6 @@ def needs_reauth(db: Session, tenant_id: UUID, account_id: UUID, connected_at: d
         .where(AccountRow.updated_at == connected_at)
         .values(status="reauth_required")
     )
-
-
-SEALED: tuple[type[SealedRow], ...] = (AccountRow, ChannelAccountRow)
-"""The tables that hold secrets."""
 
 
 def rotate(db: Session, after: UUID, table: type[SealedRow] = AccountRow) -> Rotated:

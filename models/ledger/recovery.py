@@ -61,11 +61,12 @@ def lead(db: psycopg.Connection, holder: str) -> bool:
 
 
 def is_anything_open(db: psycopg.Connection) -> bool:
-    """Return whether there is a turn or a step that somebody should hold, or that may time out."""
+    """Return whether there is a turn or a step that somebody should hold, or that may time out, or a due callback."""
     row = db.execute(
         "SELECT EXISTS (SELECT FROM turns WHERE status IN ('queued', 'planning', 'running', 'responding'))"
         " OR EXISTS (SELECT FROM steps WHERE status = 'running')"
         " OR EXISTS (SELECT FROM steps WHERE status = 'waiting_approval')"
+        " OR EXISTS (SELECT FROM callbacks WHERE status = 'pending' AND due_at <= clock_timestamp())"
     ).fetchone()
     return row is not None and row[0]
 

@@ -147,6 +147,8 @@ class FinishedTurn:
     """The tenant's turns that may be planned now, the conversation's next one or others. The caller dispatches them."""
     deliver: bool
     """Whether its reply is to be sent on a channel. The caller dispatches that, too."""
+    call_back: bool
+    """Whether its callback is to be sent. The caller wakes a worker for it."""
 
 
 def open_turn(db: psycopg.Connection, new: NewTurn) -> OpenedTurn:
@@ -263,9 +265,8 @@ def write_ending(ending: Ending) -> Jsonb:
 
 def read_finished(found: dict[str, Any]) -> FinishedTurn:
     """Read the result of `hot.finish_turn`."""
-    return FinishedTurn(
-        read_events(found["events"]), [UUID(released) for released in found["released"]], found["deliver"]
-    )
+    released = [UUID(turn_id) for turn_id in found["released"]]
+    return FinishedTurn(read_events(found["events"]), released, found["deliver"], found["call_back"])
 
 
 def release_due(db: psycopg.Connection) -> list[UUID]:

@@ -62,6 +62,12 @@ COUNTED = {
         "Attempts to send a part of a reply, by what became of it: a status, or `retried` if it is tried again.",
         ("channel", "status"),
     ),
+    "turnloom_callbacks_total": Metric(
+        "counter",
+        "Attempts to send a callback, by what became of it: `delivered`, `retried` if it is tried again, `failed` if "
+        "it was given up.",
+        ("status",),
+    ),
     "turnloom_llm_schemas_refused_total": Metric(
         "counter",
         "Calls that the endpoint refused because their response schema was too large for it.",

@@ -204,15 +204,15 @@ class Settings(EnvironmentSettings):
     task_events: bool = False
     """Celery's task events, which Flower's task list needs; about 0.2 ms a task."""
     secret_keys: list[str] = Field([], repr=False)
-    """Keys that encrypt users' tokens and passwords, as a JSON list; `turnloom secrets new-key` makes one. The first
-    encrypts, all decrypt. The embedded stack generates one."""
+    """Keys that encrypt users' tokens and passwords and the secrets of callbacks, as a JSON list; `turnloom secrets
+    new-key` makes one. The first encrypts, all decrypt. The embedded stack generates one."""
     audit_key: str | None = Field(None, min_length=32, repr=False)
     """Key that signs the heads of the audit log about once a minute, so that changes by somebody without it are found.
     It has at least 32 characters; `turnloom secrets new-key` makes one. Keep the same key for as long as the log is
     kept. The embedded stack generates one."""
     allowed_hosts: list[str] = []
-    """Hosts that URLs of users, language models or pages may reach although they are not public, or on ports other than
-    80 and 443. A JSON list of names and addresses, each with or without a port, and of networks, such as
+    """Hosts that URLs of callers, users, language models or pages may reach although they are not public, or on ports
+    other than 80 and 443. A JSON list of names and addresses, each with or without a port, and of networks, such as
     `["wiki.internal:8080", "10.1.0.0/16"]`."""
     contact: str | None = None
     """A web or e-mail address in the `User-Agent` of our calls, for their services; Wikipedia asks for one."""

@@ -2,6 +2,7 @@
 
 from turnloom.models.tables import (
     audit,
+    callbacks,
     channels,
     conversations,
     events,
@@ -26,6 +27,7 @@ from turnloom.models.tables.base import Row
 __all__ = [
     "Row",
     "audit",
+    "callbacks",
     "channels",
     "conversations",
     "events",

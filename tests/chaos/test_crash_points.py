@@ -16,9 +16,11 @@ import pytest
 from tests.chaos.drills import LONG, NEEDS, PLAN, WITHIN_S, Drill, disorders, drilled_stack, look
 from tests.chaos.test_delivery_drill import DELIVERING
 from tests.chaos.test_planner_drill import CHATTING, READING, STREAMING
+from tests.conftest import ALLOWED_HOST
 from tests.facts import wait_for
 from tests.journeys.following import sim_lines, wait_step
 from tests.journeys.speaking import says, speaker, written
+from tests.workers.calling_back import receiver
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.settings import settings
 
@@ -82,12 +84,17 @@ DELAYING = ("step.delayed", "step.delayed turn.reclaimed")
 REVISING = ("turn.planned_again", "plan.recorded turn.planned_again plan.recorded", "context.learned")
 """Points of a turn that is planned again after its first step. In the last it learns from its results."""
 
+CALLING = ("turn.finished", "call_back.sent", "callback.claimed", "callback.answered")
+"""Points of a turn with a callback."""
+
 
 @pytest.fixture(scope="module")
 def drill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drill]:
     with speaker() as model:
         model.gate.set()
-        with drilled_stack(tmp_path_factory.mktemp("crashes"), OPENAI_BASE_URL=model.url) as ground:
+        with drilled_stack(
+            tmp_path_factory.mktemp("crashes"), OPENAI_BASE_URL=model.url, TURNLOOM_ALLOWED_HOSTS=f'["{ALLOWED_HOST}"]'
+        ) as ground:
             yield Drill(ground.api, ground.log, ground.crash_at, count())
 
 
@@ -96,7 +103,7 @@ def test_every_crash_point_has_a_drill() -> None:
     modules = [path for package in ("models", "web", "workers") for path in (ROOT / package).rglob("*.py")]
     named = {name for path in modules for name in _POINT.findall(path.read_text())}
     patterns = {re.sub(r"\{[^}]+\}", "*", name) for name in named}
-    others = (CLOSING, STREAMING, READING, CHATTING, ASKING, DELAYING, REVISING, DELIVERING)
+    others = (CLOSING, STREAMING, READING, CHATTING, ASKING, DELAYING, REVISING, DELIVERING, CALLING)
     tables = [*(line for line, _ in CASES), *(line for table in others for line in table)]
     points = {point for line in tables for point in line.split()}
 
@@ -266,3 +273,22 @@ def test_a_process_dies_during_a_delayed_retry(points: str, drill: Drill) -> Non
     wait_for(drill.all_died, WITHIN_S)
     effects = Counter(sim_lines(drill.log, ended["turn_id"]))
     assert (ended["status"], effects["E", "a"], effects["E", "e"]) == ("succeeded", 1, 1)
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(2 * WITHIN_S)
+@pytest.mark.parametrize("points", CALLING)
+def test_a_process_dies_during_a_callback(points: str, drill: Drill) -> None:
+    """The callback is delivered. If its answer could not be recorded it comes again, with the same id."""
+
+    def status() -> object:
+        return (drill.api.get(f"/v1/turns/{turn_id}/trace.json").json()["callback"] or {}).get("status")
+
+    with receiver(ALLOWED_HOST) as there:
+        drill.arm(points)
+        turn_id = drill.post(plan={"steps": [wait_step("a")]}, callback_url=there.url)
+
+        wait_for(lambda: status() == "delivered", WITHIN_S)
+
+    assert drill.all_died()
+    assert there.ids == [turn_id] * (2 if points == "callback.answered" else 1)

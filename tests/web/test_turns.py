@@ -123,7 +123,7 @@ def test_busy_conversation(client: FlaskClient) -> None:
     ("body", "status", "code"),
     [
         ({"agent": "nobody"}, 404, "not_found"),
-        ({"callback_url": "https://example.org/done"}, 422, "unsupported"),
+        ({"llm": "unheard-of"}, 422, "invalid"),
         ({"plan": {}}, 422, "invalid_plan"),
     ],
     ids=str,

@@ -5,7 +5,9 @@ the client connects to the addresses that were checked. A name that resolves to 
 nothing. The other side still sees the name in the header Host and in TLS, and its certificate must be for that name.
 """
 
+import math
 import os
+import time
 from functools import lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
@@ -13,6 +15,7 @@ import httpx2
 
 from turnloom.models.errors import PolicyDenied
 from turnloom.tools.http.addresses import PORTS, reachable
+from turnloom.tools.http.cut_off import UNTIL
 
 
 @lru_cache
@@ -40,6 +43,8 @@ class _CheckedTransport(httpx2.BaseTransport):
                 return self._inner.handle_request(_to(address, request))
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 failed = error
+            if time.monotonic() >= request.extensions.get(UNTIL, math.inf):
+                break
         raise failed
 
     def _addresses(self, request: httpx2.Request) -> list[str]:

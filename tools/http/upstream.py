@@ -10,6 +10,7 @@ import os
 import time
 import zlib
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -23,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from turnloom.models.errors import PolicyDenied, ToolFailed, Unavailable
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.context import ToolContext
+from turnloom.tools.http.cut_off import UNTIL, cut_off
 
 if TYPE_CHECKING:
     import httpx2
@@ -177,7 +179,21 @@ def exchange(request: UpstreamRequest, until: float) -> UpstreamResponse:
     except (httpx2.TimeoutException, TimeoutError):
         raise TimeoutError(f"{host} did not answer in time") from None
     except (httpx2.TransportError, zlib.error) as error:
+        if time.monotonic() >= until:
+            raise TimeoutError(f"{host} did not answer in time") from None
         raise Unavailable(f"{host} broke off the connection: {type(error).__name__}", code="UPSTREAM_5XX") from None
+
+
+def retry_after_s(answer: UpstreamResponse) -> float | None:
+    """Return Retry-After in seconds. The header has seconds or an HTTP date (RFC 9110, section 10.2.3); else None."""
+    value = answer.headers.get("retry-after", "").strip()
+    if value.isdecimal():
+        return float(value)
+    try:
+        at = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
 
 
 def user_agent() -> str:
@@ -190,15 +206,20 @@ def _exchange(request: UpstreamRequest, host: str, until: float) -> UpstreamResp
     import httpx2  # noqa: PLC0415 - see `exchange`
 
     left_s = max(until - time.monotonic(), 0.001)
-    with _client_for(request).stream(
-        request.method,
-        request.url,
-        params=request.params,
-        headers={"User-Agent": user_agent(), "Accept-Encoding": "gzip"} | dict(request.headers),
-        data=request.form,
-        content=request.content,
-        timeout=httpx2.Timeout(left_s, connect=min(left_s, _CONNECT_S)),
-    ) as response:
+    cutting = cut_off(until) if request.is_named_by_others else nullcontext()
+    with (
+        cutting as trace,
+        _client_for(request).stream(
+            request.method,
+            request.url,
+            params=request.params,
+            headers={"User-Agent": user_agent(), "Accept-Encoding": "gzip"} | dict(request.headers),
+            data=request.form,
+            content=request.content,
+            timeout=httpx2.Timeout(left_s, connect=min(left_s, _CONNECT_S)),
+            extensions={"trace": trace, UNTIL: until} if trace else None,
+        ) as response,
+    ):
         body = _body(response, request.max_bytes, until)
         return UpstreamResponse(host, response.status_code, dict(response.headers), body)
 
@@ -231,10 +252,10 @@ def _is_packed(response: "httpx2.Response") -> bool:
 def _accepted(answer: UpstreamResponse, max_bytes: int) -> UpstreamResponse:
     if answer.status == 429:
         message = f"{answer.host} limits our requests (HTTP 429)"
-        raise Unavailable(message, code="RATE_LIMITED", retry_after_s=_retry_after_s(answer))
+        raise Unavailable(message, code="RATE_LIMITED", retry_after_s=retry_after_s(answer))
     if answer.status >= 500:
         message = f"{answer.host} failed with HTTP {answer.status}"
-        raise Unavailable(message, code="UPSTREAM_5XX", retry_after_s=_retry_after_s(answer))
+        raise Unavailable(message, code="UPSTREAM_5XX", retry_after_s=retry_after_s(answer))
     if answer.status >= 400:
         raise Refused(answer)
     if len(answer.body) > max_bytes:
@@ -246,18 +267,6 @@ def _final(answer: UpstreamResponse) -> UpstreamResponse:
     if answer.status >= 300:
         raise Refused(answer)
     return answer
-
-
-def _retry_after_s(answer: UpstreamResponse) -> float | None:
-    """Return Retry-After in seconds. The header has seconds or an HTTP date (RFC 9110, section 10.2.3); else None."""
-    value = answer.headers.get("retry-after", "").strip()
-    if value.isdecimal():
-        return float(value)
-    try:
-        at = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
 
 
 def _host(url: str) -> str:

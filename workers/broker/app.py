@@ -56,6 +56,7 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
                 "turnloom.workers.running.lanes",
                 "turnloom.workers.responding",
                 "turnloom.workers.delivery",
+                "turnloom.workers.callbacks",
                 "turnloom.workers.recovery",
             ),
             *(

@@ -84,7 +84,7 @@ def remove_account(user_id: str, integration: str, tenant_name: str) -> None:
 
 @click.group("secrets")
 def secret_keys() -> None:
-    """Manage the keys that encrypt users' tokens and passwords."""
+    """Manage the keys that encrypt users' tokens and passwords, and what signs callbacks."""
 
 
 @secret_keys.command("new-key")
@@ -115,7 +115,7 @@ def rotate(as_json: bool) -> None:
     else:
         click.echo(f"{done} secrets are now encrypted with the first key")
     if unreadable:
-        raise Unavailable(f"none of the keys made the secrets of the accounts {', '.join(map(str, unreadable))}")
+        raise Unavailable(f"none of the keys made the secrets with the ids {', '.join(map(str, unreadable))}")
 
 
 def shown_account(account: Account) -> dict[str, Any]:

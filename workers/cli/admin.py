@@ -7,7 +7,7 @@ import click
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.turn import SCOPES
-from turnloom.models.ledger import keys, tenants
+from turnloom.models.ledger import callback_secrets, keys, tenants
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema.migration import drop_tables, set_defaults, upgrade
 from turnloom.models.schema.roles import APPLICATION_ROLE
@@ -68,6 +68,21 @@ def list_tenants(as_json: bool) -> None:
     with transaction() as db:
         rows = [{"id": row.id, "name": row.name, "created_at": row.created_at} for row in tenants.listed(db)]
     print_rows(["id", "name", "created_at"], rows, as_json=as_json)
+
+
+@tenant.command("secret")
+@click.argument("name")
+@click.option("--rotate", "rotated", is_flag=True, help="Make a new one. For a day the one before signs, too.")
+@json_option
+def show_secret(name: str, rotated: bool, as_json: bool) -> None:
+    """Show the secret that signs a tenant's callbacks. It is shown only once."""
+    show = callback_secrets.rotate if rotated else callback_secrets.reveal
+    with transaction() as db:
+        secret = show(db, tenants.find(db, name).id)
+    if as_json:
+        print_json({"tenant": name, "secret": secret})
+    else:
+        click.echo(f"{secret}\n(keep it now, it is not shown again)")
 
 
 tenant.add_command(budget)

@@ -155,11 +155,11 @@ def hooks() -> str:
 
 
 def secret_keys() -> str:
-    """Check whether users' secrets can be read."""
+    """Check whether stored secrets can be read."""
     with database.transaction() as db:
         if unreadable := integrations.unreadable(db):
-            raise Unavailable(f"none of TURNLOOM_SECRET_KEYS can read the secrets of {unreadable} accounts")
-    return "users' tokens and passwords can be stored and read"
+            raise Unavailable(f"none of TURNLOOM_SECRET_KEYS can read {unreadable} of the stored secrets")
+    return "secrets can be stored and read"
 
 
 def channels() -> str:

@@ -11,12 +11,12 @@ import orjson
 
 from turnloom.models.connections.database import snapshot, statement, transaction
 from turnloom.models.errors import ToolFailed
-from turnloom.models.ledger import conversations, dead_letters, deliveries, steps, tenants
+from turnloom.models.ledger import callbacks, conversations, dead_letters, deliveries, steps, tenants
 from turnloom.models.ledger.dead_letters import DeadLetter, Decision
 from turnloom.models.tables.steps import StepRow
 from turnloom.planner.plan.references import resolve_args
 from turnloom.tools.command_output import json_option, print_json, print_rows
-from turnloom.workers.dispatch import dispatch_deliveries
+from turnloom.workers.dispatch import dispatch_deliveries, send
 from turnloom.workers.running.step_call import idempotency_key
 from turnloom.workers.turns.turn_events import committing
 
@@ -36,7 +36,7 @@ _SHOWN = (
 
 @click.group
 def redrive() -> None:
-    """List dead letters, decide steps that ended without a known outcome, and send parts of replies again."""
+    """List dead letters, decide steps that ended without a known outcome, and send again what was not sent."""
 
 
 @redrive.command("list")
@@ -46,8 +46,8 @@ def redrive() -> None:
 def list_dead_letters(tenant_name: str | None, limit: int, as_json: bool) -> None:
     """List the newest dead letters.
 
-    These are steps whose outcome is unknown, turns that failed because of an error of ours, and parts of replies that
-    were not sent, or of which nobody knows whether they were.
+    These are steps whose outcome is unknown, turns that failed because of an error of ours, parts of replies that were
+    not sent, or of which nobody knows whether they were, and callbacks that were given up.
     """
     with transaction() as db:
         tenant_id = tenants.find(db, tenant_name).id if tenant_name else None
@@ -148,3 +148,18 @@ def send_part(turn_id: UUID, part: int, by: str, as_json: bool) -> None:
         print_json({"turn_id": turn_id, "part": part, "status": "pending"})
     else:
         click.echo(f"part {part} of turn {turn_id} is sent again")
+
+
+@redrive.command("callback")
+@click.argument("turn_id", metavar="TURN", type=click.UUID)
+@click.option("--by", default=_operator, show_default="your user name", help="Who decides; kept in the audit log.")
+@json_option
+def send_callback(turn_id: UUID, by: str, as_json: bool) -> None:
+    """Send the callback of a turn again, after it was given up. It is tried for another day."""
+    with statement() as db:
+        callbacks.redrive(db, turn_id, by)
+    send("call_back", turn_id, queue="deliver")
+    if as_json:
+        print_json({"turn_id": turn_id, "status": "pending"})
+    else:
+        click.echo(f"the callback of turn {turn_id} is sent again")

@@ -97,7 +97,7 @@ create function hot.may_join(p_message turns, p_turn turns) returns boolean lang
 $$;
 
 -- Folds a message into the conversation's last turn, if no planner has claimed that one, it asks for the same (agent,
--- mode, language model, no plan of the caller's), its sender's count allows it, and there is room: 8000
+-- mode, language model, callback, no plan of the caller's), its sender's count allows it, and there is room: 8000
 -- characters, as in one message. Further messages are awaited for another burst window, until four of them have passed
 -- since the first. Out: that turn, or null.
 create function hot.merge_message(p_active uuid, p_turn turns, p_burst_ms int) returns turns language plpgsql as $$
@@ -110,6 +110,7 @@ begin
      set message = case when p_turn.sequence < x.sequence then p_turn.message || E'\n' || x.message
                         else x.message || E'\n' || p_turn.message end,
          sequence = least(x.sequence, p_turn.sequence), last_sequence = greatest(x.last_sequence, p_turn.sequence),
+         callback_url = coalesce(x.callback_url, p_turn.callback_url),
          settles_at = greatest(x.settles_at, least(v_settles_at, x.created_at + 4 * v_window)),
          due_at = case when x.due_at is not null then
                     greatest(x.due_at, least(v_settles_at, x.created_at + 4 * v_window)) end
@@ -121,6 +122,7 @@ begin
      and hot.may_join(p_turn, x)
      and coalesce(p_turn.agent, x.agent) = x.agent and coalesce(p_turn.mode, x.mode) is not distinct from x.mode
      and coalesce(p_turn.llm, x.llm) is not distinct from x.llm
+     and (p_turn.callback_url = x.callback_url) is not false
      and char_length(x.message) + 1 + char_length(p_turn.message) <= 8000
   returning x.* into t;
   if not found then

@@ -125,6 +125,19 @@ begin
    where tenant_id = c.tenant_id and id = c.id;
 end $$;
 
+-- Puts what is sent of a turn that becomes final into the outboxes. The caller holds the locks of the conversation and
+-- the turn. Out: {deliver: whether a channel's reply is to be sent, call_back: whether a callback is}.
+create function hot.queue_answers(t turns, p_status text, p_at timestamptz) returns jsonb language plpgsql as $$
+begin
+  if t.channel <> 'api' then
+    perform hot.queue_delivery(t, p_status, p_at);
+  end if;
+  if t.callback_url is not null then
+    perform hot.queue_callback(t, p_at);
+  end if;
+  return jsonb_build_object('deliver', t.channel <> 'api', 'call_back', t.callback_url is not null);
+end $$;
+
 -- Ends a turn under its fence, with its reply, makes the conversation's next queued turn the active one, and hands to
 -- the planners what its tenant's window now has room for: one commit. (A turn that was closed while it waited ends
 -- without having been active: its conversation stays where it is.)
@@ -132,7 +145,7 @@ end $$;
 -- The state that the turn leaves, these slots or those of its plan, becomes the conversation's, unless the turn was
 -- rolled back: then what it found is forgotten, too.
 -- Nobody sends the reply of a superseded turn, so it is not announced.
--- Null: the claim was lost. Out: {events, released: turn ids, deliver: whether a channel's reply is to be sent}.
+-- Null: the claim was lost. Out: {events, released: turn ids}, and what hot.queue_answers says.
 create function hot.finish_turn(p_turn uuid, p_attempt int, p_end jsonb, p_calls jsonb, p_window int)
 returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
@@ -177,11 +190,8 @@ begin
   end if;
   perform hot.leave_conversation(c, p_turn, t.last_sequence, v_slots, v_usage, v_at);
   perform hot.store_calls(t, p_calls, v_at);
-  if t.channel <> 'api' then
-    perform hot.queue_delivery(t, v_status, v_at);
-  end if;
-  return jsonb_build_object('events', v_events, 'released', hot.release(t.tenant_id, p_window),
-                            'deliver', t.channel <> 'api');
+  return jsonb_build_object('events', v_events, 'released', hot.release(t.tenant_id, p_window))
+         || hot.queue_answers(t, v_status, v_at);
 end $$;
 
 -- Records a plan without steps, and ends its turn with the planner's own answer: one commit after the claim.

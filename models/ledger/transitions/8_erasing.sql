@@ -12,6 +12,7 @@ begin
   update plans set document = '{}', trace = '{}' where turn_id = any (v_turns);
   update steps set args = '{}', result = null, error = null, approval = null where turn_id = any (v_turns);
   delete from replies where turn_id = any (v_turns);
+  delete from callbacks where turn_id = any (v_turns);
   update turns set message = '', person = '{}', extra = '{}', callback_url = null, submitted_plan = null, slots = null,
          action = null, output = null, error = null
    where id = any (v_turns);

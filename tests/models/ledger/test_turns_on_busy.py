@@ -126,6 +126,26 @@ def test_a_merged_message_is_a_part_of_the_turn() -> None:
     assert open_turn(tenant, on_busy="enqueue").seq == 3
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "outcome", "kept"),
+    [
+        (None, "https://a.example/", "merged", "https://a.example/"),
+        ("https://a.example/", None, "merged", "https://a.example/"),
+        ("https://a.example/", "https://a.example/", "merged", "https://a.example/"),
+        ("https://a.example/", "https://b.example/", "opened", "https://a.example/"),
+    ],
+)
+def test_a_merged_message_brings_its_callback(first: str | None, second: str | None, outcome: str, kept: str) -> None:
+    """One turn calls back one address: a message that names another one waits for a turn of its own."""
+    tenant = make_tenant()
+    waiting = open_turn(tenant, callback_url=first)
+
+    joined = open_turn(tenant, on_busy="merge", callback_url=second)
+
+    assert waiting.turn_id is not None
+    assert (joined.outcome, view(waiting.turn_id).callback_url) == (outcome, kept)
+
+
 def test_a_merged_message_that_comes_again_gives_the_same_turn() -> None:
     """This holds after the turn has ended, too. Another body is a conflict, and the first message keeps its id."""
     tenant = make_tenant()

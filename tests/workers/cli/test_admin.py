@@ -6,7 +6,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from turnloom.models.connections.database import transaction
-from turnloom.models.ledger import keys
+from turnloom.models.ledger import callback_secrets, keys, tenants
+from turnloom.models.runtime.secrets import new_key
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.cli import COMMANDS, main
 
@@ -107,3 +108,31 @@ def test_help_is_there_where_a_pack_is_missing(monkeypatch):
     assert (helped.exit_code, refused.exit_code) == (0, 1)
     assert "\n  doctor " in helped.stdout
     assert "there is no tool pack 'hotell'" in refused.stderr
+
+
+def test_a_secret_of_callbacks_is_shown_once(database, monkeypatch):
+    """The command shows it the first time, and a new one after a rotation. Both sign until the old one expires."""
+    monkeypatch.setenv("TURNLOOM_SECRET_KEYS", json.dumps([new_key()]))
+    settings.cache_clear()
+    run("tenant", "create", "acme")
+    shown = run("tenant", "secret", "acme")
+    again = run("tenant", "secret", "acme")
+    rotated = json.loads(run("tenant", "secret", "acme", "--rotate", "--json").stdout)["secret"]
+
+    with transaction() as db:
+        signing = callback_secrets.signing(db, tenants.find(db, "acme").id)
+
+    assert signing == [rotated, shown.stdout.splitlines()[0]]
+    assert all(secret.startswith("whsec_") for secret in signing)
+    assert (again.exit_code, "--rotate" in again.stderr) == (1, True)
+    assert run("secrets", "rotate", "--json").exit_code == 0
+
+
+def test_a_secret_needs_a_tenant_and_a_key(database):
+    """Without either the command says what is missing."""
+    unknown = run("tenant", "secret", "nobody")
+    run("tenant", "create", "acme")
+    keyless = run("tenant", "secret", "acme")
+
+    assert (unknown.exit_code, "nobody" in unknown.stderr) == (1, True)
+    assert (keyless.exit_code, "TURNLOOM_SECRET_KEYS" in keyless.stderr) == (1, True)

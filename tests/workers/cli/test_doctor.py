@@ -240,7 +240,7 @@ def test_a_missing_secret_key_is_found(database, monkeypatch):
 
     assert [finding["status"] for finding in told] == ["warning", "ok", "warning", "warning"]
     assert "is not set" in told[0]["detail"]
-    assert "the secrets of 1 accounts" in told[2]["detail"]
+    assert "can read 1 of the stored secrets" in told[2]["detail"]
     assert another not in json.dumps(told)
 
 

@@ -8,13 +8,16 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import text
 
-from tests.factories import claim_turn, make_tenant, open_turn, running_turn, step
+from tests.factories import claim_turn, make_tenant, open_turn, queue_length, running_turn, step
 from tests.models.ledger.stopping import WRITE, claim, end, record, statuses, view
 from tests.turn_events import recorded_events
+from tests.workers.calling_back import final_turn, of_turn, send_due
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.turn import Reply
 from turnloom.models.ledger import audit, conversations, turns
 from turnloom.models.ledger.turns import Ending
+from turnloom.models.runtime.secrets import new_key
+from turnloom.models.runtime.settings import settings
 from turnloom.workers.cli import main
 from turnloom.workers.running.step_call import idempotency_key
 
@@ -171,3 +174,23 @@ def test_wrong_arguments_are_exit_code_2(arguments: tuple[object, ...]) -> None:
     refused = run(*arguments)
 
     assert refused.exit_code == 2
+
+
+def test_a_callback_that_was_given_up_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is listed until then. It has another day, and the audit log says who wanted it."""
+    monkeypatch.setenv("TURNLOOM_SECRET_KEYS", json.dumps([new_key()]))
+    settings.cache_clear()
+    turn_id, tenant_id = final_turn("http://127.0.0.1/"), make_tenant()  # an address that is not allowed
+    send_due(turn_id)
+    before = json.loads(run("list", "--json").stdout)
+
+    sent = run("callback", turn_id, "--by", "ada")
+
+    with transaction() as db:
+        record = audit.page(db, tenant_id, "c1", 0, 10)[-1]
+    again = of_turn(turn_id)
+    assert [(row["kind"], row["code"]) for row in before] == [("callback", "url_not_allowed")]
+    assert (sent.exit_code, listed(), queue_length("deliver")) == (0, [], 1)
+    assert (again.status, again.failures, again.attempt) == ("pending", 0, 1)
+    assert (record.kind, record.content) == ("callback.redriven", {"by": "ada"})
+    assert [run("callback", each).exit_code for each in (turn_id, UUID(int=1))] == [1, 1]

@@ -1,4 +1,4 @@
-"""Show a turn to a caller. Pure: a snapshot of the turn in, contracts out."""
+"""Show a turn to a caller, over HTTP or by a callback. Pure: a snapshot of the turn in, contracts out."""
 
 from datetime import datetime
 
