@@ -7,6 +7,7 @@ Live events are passed on if they follow the position directly. Any gap is fille
 import re
 import time
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from itertools import chain
 from uuid import UUID
 
@@ -31,7 +32,9 @@ Position = tuple[int, int]
 _ID = re.compile(EVENT_ID)
 _HEARTBEAT_S = 15.0
 _RECONNECT_MS = 1_000
-_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+STILL_HERE = b": still here\n\n"
+"""A comment, which keeps proxies awake."""
+HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 blueprint = APIBlueprint("events", __name__, url_prefix="/v1/turns", tag="Turns")
 
@@ -59,7 +62,7 @@ def follow(turn_id: str, query_data: EventsQuery) -> Response:
     if begin is None:
         # This status tells a browser's EventSource not to connect again.
         return Response(status=204)
-    answer = Response(chain([begin], told), content_type="text/event-stream", headers=_HEADERS)
+    answer = Response(chain([begin], told), content_type="text/event-stream", headers=HEADERS)
     # The stream ends with its reader, even if the reader has read nothing but the headers.
     answer.call_on_close(told.close)
     return answer
@@ -75,22 +78,34 @@ def stream(turn_id: UUID, tenant_id: UUID, position: Position) -> Generator[byte
         Malformed: the turn has no such event.
         Unavailable: Postgres does not answer.
     """
+    begin = b"retry: %d\n\n" % _RECONNECT_MS
+    with closing(items_after(turn_id, tenant_id, position)) as told:
+        for items in told:
+            yield begin + _written(items) or STILL_HERE
+            begin = b""
+
+
+def items_after(turn_id: UUID, tenant_id: UUID, position: Position) -> Generator[list[Item], None, None]:
+    """Yield what follows a position, as `stream` does: the items that are new, or none where it is time for a sign.
+
+    The first that it yields may be empty.
+    """
     # A reader that listens before its first look misses nothing between the two.
     with hub().follow(str(turn_id), position[0]) as reader:
         items = _begin(turn_id, tenant_id, position)
         if items is None:
             return
         heartbeat = time.monotonic() + _HEARTBEAT_S
-        yield b"retry: %d\n\n" % _RECONNECT_MS + _written(items)
+        yield items
         while not (items and items[-1][1] in FINAL_EVENTS):
             if items:
-                position = _read_position(items[-1][0])
+                position = read_position(items[-1][0])
                 reader.seen = position[0]
             heard = reader.wait(heartbeat - time.monotonic())
             items = _missed(turn_id, position) if heard is None else _new(heard, turn_id, position)
             if items or time.monotonic() >= heartbeat:
                 heartbeat = time.monotonic() + _HEARTBEAT_S
-                yield _written(items) or b": still here\n\n"
+                yield items
 
 
 def _written(items: list[Item]) -> bytes:
@@ -135,7 +150,7 @@ def _following(position: Position, found: Look, spoken: list[Item]) -> list[Item
     recorded: list[Item] = [(str(event.seq), event.type, event.data) for event in found.events]
     items: dict[Position, Item] = {}
     for item in [*recorded, *spoken]:
-        place = _read_position(item[0])
+        place = read_position(item[0])
         if position < place and place[0] <= found.stand.last_event:
             items.setdefault(place, item)
     return [items[place] for place in sorted(items)]
@@ -143,10 +158,10 @@ def _following(position: Position, found: Look, spoken: list[Item]) -> list[Item
 
 def _new(heard: list[Item], turn_id: UUID, position: Position) -> list[Item]:
     """Return the live items after a position; if some are missing in between, read all of them from the record."""
-    fresh = [item for item in heard if _read_position(item[0]) > position]
+    fresh = [item for item in heard if read_position(item[0]) > position]
     before = position
     for item in fresh:
-        seq, number = _read_position(item[0])
+        seq, number = read_position(item[0])
         if (seq, number) not in ((before[0] + 1, 0), (before[0], before[1] + 1)):
             return _missed(turn_id, position)
         before = (seq, number)
@@ -158,9 +173,10 @@ def _position(text: str | None) -> Position:
         return (0, 0)
     if not _ID.fullmatch(text):
         raise Malformed("Last-Event-ID: write the id of an event, such as 12 or 12.3", code="bad_event_id")
-    return _read_position(text)
+    return read_position(text)
 
 
-def _read_position(name: str) -> Position:
+def read_position(name: str) -> Position:
+    """Read the id of an event as its position."""
     seq, _, number = name.partition(".")
     return int(seq), int(number or 0)

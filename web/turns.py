@@ -3,11 +3,6 @@
 Receiving is cheap: one statement records the turn, one message dispatches it, and nothing else is looked up.
 """
 
-import math
-import time
-from collections.abc import Mapping, Sequence
-from uuid import UUID
-
 from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
@@ -16,22 +11,18 @@ from turnloom.models.connections.database import snapshot, statement, transactio
 from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.delay_causes import explain
 from turnloom.models.contracts.explanation import Explanation
-from turnloom.models.contracts.turn import FINAL_TURN_STATUSES, Links, TurnAccepted, TurnRequest, TurnState, TurnView
-from turnloom.models.errors import Conflict, Unavailable
-from turnloom.models.ledger import cancellation, explanation, turn_snapshots, turns
-from turnloom.models.ledger.turn_snapshots import TurnSnapshot
-from turnloom.models.ledger.turns import NewTurn, OpenedTurn
+from turnloom.models.contracts.turn import TurnAccepted, TurnRequest, TurnState, TurnView
+from turnloom.models.errors import Conflict
+from turnloom.models.ledger import cancellation, explanation, turns
 from turnloom.models.runtime.logging import log
 from turnloom.web import backlog
 from turnloom.web.auth import caller, demand, requires
-from turnloom.web.catalogue import catalogue
 from turnloom.web.ingest import ACCEPTED, hand_on, open_turn
 from turnloom.web.json_body import json_response
-from turnloom.web.live_events import hub
 from turnloom.web.message_checks import new_turn
-from turnloom.web.shared_reads import no_turn, read, turn_id_of
+from turnloom.web.receiving import answer_for, finished, shown, snapshot_of
 from turnloom.workers.dispatch import ALIVE, dispatch_reply, queue_lengths
-from turnloom.workers.turns.turn_view import turn_graph, turn_view
+from turnloom.workers.turns.turn_view import turn_graph
 
 _EXAMPLE = {"message": "Plan two days in Lisbon from Friday", "agent": "travel", "user": {"timezone": "Europe/Lisbon"}}
 
@@ -67,34 +58,15 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
         new = new_turn(json_data, may_open=asked.may_open)
         opened = open_turn(new)
         asked.is_opened = opened.outcome == "opened"
-    answer = _answer(new, opened)
+    answer = answer_for(new, opened)
     if not query_data.wait:
         hand_on(opened)
-    elif view := _finished(answer, opened, query_data.wait):
+    elif view := finished(answer, opened, query_data.wait):
         _refuse_duplicate(json_data, view)
         return json_response(view)
     response = json_response(answer, 202 if opened.outcome in ACCEPTED else 200)
     response.headers["Location"] = answer.links.self
     return response
-
-
-def _finished(answer: TurnAccepted, opened: OpenedTurn, within_s: float) -> TurnView | None:
-    """Hand a turn on and wait for its end. None if it did not end in time, or cannot be read now."""
-    deadline = time.monotonic() + within_s
-    # A reader that listens before the turn is handed on misses nothing of it.
-    with hub().follow(answer.turn_id, math.inf) as reader:
-        hand_on(opened)
-        may_be_final = opened.outcome == "repeated"
-        while may_be_final or reader.wait_for_end(deadline):
-            may_be_final = False
-            try:
-                view = _view(answer.turn_id)
-            except Unavailable as error:
-                log.warning("wait.broken_off", turn_id=answer.turn_id, error=error.code)
-                return None
-            if view.status in FINAL_TURN_STATUSES:
-                return view
-    return None
 
 
 def _refuse_duplicate(message: TurnRequest, view: TurnView) -> None:
@@ -117,7 +89,7 @@ def _refuse_duplicate(message: TurnRequest, view: TurnView) -> None:
 @blueprint.doc(operation_id="get_turn")
 def show(turn_id: str) -> Response:
     """Show a turn: its plans, steps, reply and timings."""
-    return json_response(_view(turn_id))
+    return json_response(shown(turn_id))
 
 
 @blueprint.post("/<turn_id>/cancel")
@@ -149,7 +121,7 @@ def cancel(turn_id: str) -> Response:
 @blueprint.doc(operation_id="get_turn_graph")
 def graph(turn_id: str) -> Response:
     """Draw a turn's steps with their statuses, as Mermaid source."""
-    drawn = turn_graph(_turn_snapshot(turn_id))
+    drawn = turn_graph(snapshot_of(turn_id))
     return Response(drawn, content_type="text/plain; charset=utf-8")
 
 
@@ -162,46 +134,3 @@ def why(turn_id: str) -> Response:
     with snapshot() as db:
         facts = explanation.gather(db, turns.of_tenant(db, caller().tenant_id, turn_id), ALIVE)
     return json_response(explain(facts, queue_lengths(facts.queues)))
-
-
-def _answer(new: NewTurn, opened: OpenedTurn) -> TurnAccepted:
-    """Return the answer to a message, which is the same each time the message comes.
-
-    Raises:
-        Conflict: the message's id came before with another body, or the conversation is busy and it may not wait.
-        Unavailable: the backlog is full.
-    """
-    if opened.outcome == "full":
-        message = "too many turns are in work already; send the message again later"
-        raise Unavailable(message, code="overloaded", retry_after_s=backlog.RETRY_AFTER_S)
-    if opened.outcome == "busy":
-        raise Conflict(f"conversation {new.conversation_id!r} is busy with another turn", code="busy")
-    if opened.outcome == "mismatched":
-        message = f"the message id {new.request.message_id!r} came before with another body"
-        raise Conflict(message, code="message_id_reused")
-    assert opened.turn_id is not None
-    assert opened.seq is not None
-    address = f"/v1/turns/{opened.turn_id}"
-    return TurnAccepted(
-        turn_id=str(opened.turn_id),
-        conversation_id=opened.conversation_id,
-        seq=opened.seq,
-        status="queued",
-        links=Links(self=address, events=f"{address}/events"),
-    )
-
-
-def _view(turn_id: str) -> TurnView:
-    return turn_view(_turn_snapshot(turn_id), catalogue().agents)
-
-
-def _turn_snapshot(turn_id: str) -> TurnSnapshot:
-    found = read(_turn_snapshots, turn_id_of(turn_id))
-    if found is None or found.tenant_id != caller().tenant_id:
-        raise no_turn()
-    return found
-
-
-def _turn_snapshots(turn_ids: Sequence[UUID]) -> Mapping[UUID, TurnSnapshot]:
-    with statement() as db:
-        return turn_snapshots.read(db, turn_ids)
