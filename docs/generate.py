@@ -211,9 +211,8 @@ def _parameters(operation: Mapping[str, Any]) -> Iterator[str]:
 
 def _shape(answer: Mapping[str, Any]) -> str:
     """Return the name of a body's shape."""
-    schemas = [content["schema"] for content in answer.get("content", {}).values()]
-    kinds = [media_type for media_type in answer.get("content", {}) if media_type.startswith("text/")]
-    return ", ".join(f"`{kind}`" for kind in kinds) or " or ".join(_type(schema) for schema in schemas if schema)
+    held = {kind: content["schema"] for kind, content in answer.get("content", {}).items() if content["schema"]}
+    return " or ".join(f"`{kind}`" if kind.startswith("text/") else _type(schema) for kind, schema in held.items())
 
 
 def _shapes(schemas: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

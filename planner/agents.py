@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, PrivateAttr, model_validator
 
 from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.manner import Manner
 from turnloom.models.contracts.turn import Mode
 from turnloom.models.errors import NotFound
 from turnloom.models.runtime.settings import Placement, settings
@@ -126,6 +127,8 @@ class AgentProfile(Contract):
     """The language model, if the message names none: a name that the settings allow; if absent, their default."""
     style: str = "default"
     """The voice: a name under prompts/styles."""
+    manner: Manner | None = None
+    """How it speaks beside its persona, if the message does not say: its tone, its name, its specialization."""
     placement: Placement | None = None
     """How steps are placed on workers; if absent, the deployment's setting."""
 
@@ -136,9 +139,11 @@ class AgentProfile(Contract):
         """The name in traces: `agents/name@version`; a tenant's own profile adds `+` and the digest of its text."""
         return f"agents/{self.name}@{self.version}{self._digest and '+'}{self._digest}"
 
-    def asking(self, llm: str | None) -> "AgentProfile":
-        """Return the profile with the language model that a message names, if the settings still allow it."""
-        return self.model_copy(update={"llm": llm}) if llm in settings().llm_names else self
+    def asked(self, llm: str | None, manner: Manner | None) -> "AgentProfile":
+        """Return the profile with what a message asks for: a manner, and a language model if it is still allowed."""
+        wanted = {"llm": llm if llm in settings().llm_names else None, "manner": manner}
+        update = {name: value for name, value in wanted.items() if value is not None}
+        return self.model_copy(update=update) if update else self
 
     @property
     def limits(self) -> PlanLimits:

@@ -1,4 +1,4 @@
-"""Voice: the agent's persona and style, the user's locale and the safety rules, as inputs of system prompts."""
+"""Voice: the agent's persona, manner and style, the user's locale and the safety rules, as inputs of system prompts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,9 @@ def voice(agent: AgentProfile, prompts: Prompts, user: Mapping[str, Any]) -> tup
         "locale": prompts.render("fragments/locale", language=_language(user), timezone=timezone_of(user)),
         "safety": prompts.render("fragments/safety"),
     }
-    return {"persona": agent.persona.strip(), **{name: part.text for name, part in parts.items()}}, [*parts.values()]
+    manner = [prompts.render("fragments/manner", **agent.manner.model_dump())] if agent.manner else []
+    persona = "\n".join(text.strip() for text in (agent.persona, *(part.text for part in manner)))
+    return {"persona": persona, **{name: part.text for name, part in parts.items()}}, [*manner, *parts.values()]
 
 
 def _language(user: Mapping[str, Any]) -> str | None:

@@ -19,6 +19,7 @@ from turnloom.web import (
     conversations,
     errors,
     events,
+    feedback,
     health,
     metrics,
     openapi,
@@ -29,6 +30,7 @@ from turnloom.web import (
     users,
 )
 from turnloom.web.catalogue import Catalogue
+from turnloom.web.openai_front import assistant, completions
 
 
 def create_app() -> APIFlask:
@@ -58,7 +60,7 @@ def create_app() -> APIFlask:
     channels.install(app.extensions)
     errors.handle_errors(app)
     openapi.document(app)
-    of_callers = (turns, traces, approvals, events, conversations, usage, users, catalogue)
-    for part in (*of_callers, channels, health, metrics, openapi):
+    of_callers = (turns, traces, approvals, feedback, events, conversations, usage, users, catalogue)
+    for part in (*of_callers, completions, assistant, channels, health, metrics, openapi):
         app.register_blueprint(part.blueprint)
     return app

@@ -1,6 +1,6 @@
 """Turn every error into a problem document (RFC 9457). It shows the error's own sentence and nothing else."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from math import ceil
 from typing import Any
@@ -13,6 +13,7 @@ from turnloom.models.contracts.problem import Problem, ProblemError
 from turnloom.models.errors import TurnloomError, Unauthorized, Unavailable
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.logging import log
+from turnloom.web.openai_front.errors import in_openai_shape, speaks_openai
 
 MEDIA_TYPE = "application/problem+json"
 _RETRY_AFTER_S = 2
@@ -49,8 +50,12 @@ def _of_ours(error: TurnloomError) -> Response:
         headers["Retry-After"] = str(ceil(error.retry_after_s or _RETRY_AFTER_S))
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = 'Bearer realm="turnloom"'
-    faults = [_read_fault(each) for each in error.faults]
-    return _problem(error.status, error.code, str(error), faults, headers)
+    return _answer(problem_of(error), headers)
+
+
+def problem_of(error: TurnloomError) -> Problem:
+    """Return an error of ours as a problem."""
+    return _problem(error.status, error.code, str(error), [_read_fault(each) for each in error.faults])
 
 
 def _of_http(error: HTTPException) -> Response:
@@ -64,24 +69,31 @@ def _of_http(error: HTTPException) -> Response:
     detail = _DETAILS.get(status) or error.description or phrase
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         detail = f"the body is larger than the {request.max_content_length} bytes that this server accepts"
-    return _problem(status, code, detail, [], headers)
+    return _answer(_problem(status, code, detail), headers)
 
 
 def _unforeseen(error: Exception) -> Response:
     del error  # it is logged, and the caller must not see it
     detail = "something went wrong on our side; quote the trace_id when you ask about it"
-    return _problem(500, "internal_error", detail, [], {})
+    return _answer(_problem(500, "internal_error", detail), {})
 
 
-def _problem(status: int, code: str, detail: str, errors: list[ProblemError], headers: Mapping[str, str]) -> Response:
+def _problem(status: int, code: str, detail: str, errors: Sequence[ProblemError] = ()) -> Problem:
     title = HTTPStatus(status).phrase
-    problem = Problem(title=title, status=status, detail=detail, code=code, errors=errors, trace_id=new_id().hex)
-    if status >= 500:
+    return Problem(title=title, status=status, detail=detail, code=code, errors=[*errors], trace_id=new_id().hex)
+
+
+def _answer(problem: Problem, headers: Mapping[str, str]) -> Response:
+    """Answer with a problem, or on addresses of OpenAI's protocol with an error in its shape."""
+    if problem.status >= 500:
         route = request.url_rule.rule if request.url_rule else None
-        unforeseen = code == "internal_error"
-        log.error("request.failed", trace_id=problem.trace_id, code=code, route=route, exc_info=unforeseen)
+        unforeseen = problem.code == "internal_error"
+        log.error("request.failed", trace_id=problem.trace_id, code=problem.code, route=route, exc_info=unforeseen)
+    if speaks_openai(request.path):
+        status, body = in_openai_shape(problem)
+        return Response(body, status, headers, content_type="application/json")
     body = problem.model_dump_json(exclude_none=True)
-    return Response(body, status, headers, content_type=MEDIA_TYPE)
+    return Response(body, problem.status, headers, content_type=MEDIA_TYPE)
 
 
 def _read_fault(given: Mapping[str, Any]) -> ProblemError:

@@ -10,9 +10,11 @@ from apiflask import APIBlueprint, APIFlask
 from flask import Response, redirect, send_from_directory
 from werkzeug.exceptions import NotFound
 
+from turnloom.models.contracts.chat import OpenAIError
 from turnloom.models.contracts.problem import Problem
 from turnloom.models.contracts.turn import TurnView
 from turnloom.web.errors import MEDIA_TYPE
+from turnloom.web.openai_front.errors import speaks_openai
 
 _PAGES = Path(__file__).parent / "pages"
 _SWAGGER_UI = Path(flask_swagger_ui.__file__).parent / "dist"
@@ -20,6 +22,9 @@ _ASSETS = ("swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png")
 _A_WEEK_S = 604_800
 _REFERENCE = "#/components/schemas/"
 _TEXT = {"type": "string"}
+_IDEMPOTENCY_KEY = {"name": "Idempotency-Key", "in": "header", "schema": {**_TEXT, "maxLength": 128}}
+_ANYWHERE_404 = ("/v1/turns", "/v1/audit", "/v1/connections", "/v1/chat/completions", "/api/ai/chat")
+"""Addresses without an id, with something in the request that may not exist."""
 _DESCRIPTION = """
 Errors are `application/problem+json` (RFC 9457); `code` is the stable name of an error. A key sees nothing of another
 tenant: such things get 404. While the database is down, any request may get 503 with `Retry-After`.
@@ -68,7 +73,7 @@ def document(app: APIFlask) -> None:
 def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     """Add what APIFlask does not know: problems, security, media types other than JSON, and plain schema names."""
     schemas = spec["components"]["schemas"]
-    for model in (Problem, TurnView):
+    for model in (Problem, TurnView, OpenAIError):
         made = model.model_json_schema(ref_template=_REFERENCE + "{model}")
         schemas.update(made.pop("$defs", {}) | {model.__name__: made})
     for path, operations in spec["paths"].items():
@@ -79,7 +84,7 @@ def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     receive["responses"]["409"] = _problem(
         "Busy, the message id came with another body, or the plan repeats what was done before"
     )
-    receive["parameters"].append({"name": "Idempotency-Key", "in": "header", "schema": {**_TEXT, "maxLength": 128}})
+    receive["parameters"].append(_IDEMPOTENCY_KEY)
     spec["paths"]["/v1/turns/{turn_id}/cancel"]["post"]["responses"]["200"] = _answer("It had ended", "TurnState")
     decide = spec["paths"]["/v1/turns/{turn_id}/approvals/{step_id}"]["post"]
     decide["responses"]["409"] = _problem("The decision was the opposite one, or the step waits for none")
@@ -87,7 +92,23 @@ def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     follow["parameters"].append({"name": "Last-Event-ID", "in": "header", "schema": {**_TEXT, "maxLength": 20}})
     follow["responses"]["400"] = _problem("The id is not one of the turn's events")
     spec["paths"]["/v1/conversations/{conversation_id}"]["delete"]["responses"]["409"] = _problem("A turn is in work")
+    _complete_front(spec["paths"])
     return _plainly_named(spec)
+
+
+def _complete_front(paths: dict[str, Any]) -> None:
+    """Describe the streams and the errors of clients that keep the conversation themselves."""
+    complete, chat = paths["/v1/chat/completions"]["post"], paths["/api/ai/chat"]["post"]
+    complete["responses"]["200"]["content"]["text/event-stream"] = {"schema": _TEXT}
+    for operation in (complete, chat):
+        operation["responses"]["409"] = _problem("The `Idempotency-Key` came before with another body")
+        operation["parameters"].append(_IDEMPOTENCY_KEY)
+    for operation in (op for path, operations in paths.items() if speaks_openai(path) for op in operations.values()):
+        answers = {status: answer for status, answer in operation["responses"].items() if status != "422"}
+        for status, answer in answers.items():
+            if not status.startswith("2"):
+                answer["content"] = {"application/json": {"schema": {"$ref": _REFERENCE + OpenAIError.__name__}}}
+        operation["responses"] = answers
 
 
 def _complete(path: str, operation: dict[str, Any]) -> None:
@@ -99,7 +120,7 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
     answers["500"] = _problem("Something went wrong on our side")
     answers["503"] = _problem("A service that we depend on is down; `Retry-After` says when to try again")
     _secure(path, operation)
-    if "{" in path or path in ("/v1/turns", "/v1/audit", "/v1/connections"):
+    if "{" in path or path in _ANYWHERE_404:
         answers["404"] = _problem("It does not exist, or it belongs to another tenant")
     if "requestBody" in operation:
         operation["requestBody"]["required"] = True
@@ -115,7 +136,7 @@ def _secure(path: str, operation: dict[str, Any]) -> None:
     answers = operation["responses"]
     if path.startswith("/v1/channels/"):
         answers["401"] = _problem("The provider's signature is missing or wrong")
-    elif path.startswith("/v1/"):
+    elif path.startswith(("/v1/", "/api/")):
         operation["security"] = [{"bearer": []}, {"apiKey": []}]
         answers["401"] = _problem("The key is missing or unknown")
         answers["403"] = _problem("The key lacks a scope")

@@ -8,10 +8,12 @@ from flask import Response
 
 from turnloom.models.connections.database import snapshot
 from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.feedback import Feedback
 from turnloom.models.contracts.trace import CallbackTrace, CallTrace, PlanTrace, StepTrace, TurnTrace
-from turnloom.models.ledger import callbacks, plans, replies, steps, turns, usage
+from turnloom.models.ledger import callbacks, feedback, plans, replies, steps, turns, usage
 from turnloom.models.tables.base import Row
 from turnloom.models.tables.callbacks import CallbackRow
+from turnloom.models.tables.feedback import FeedbackRow
 from turnloom.models.tables.plans import PlanRow
 from turnloom.models.tables.replies import ReplyRow
 from turnloom.models.tables.steps import StepRow
@@ -37,7 +39,8 @@ def trace(turn_id: str) -> Response:
         reply = replies.of_turn(db, turn.id)
         calls = usage.calls_of(db, turn.tenant_id, turn.id)
         callback = callbacks.of_turn(db, turn.tenant_id, turn.id)
-        found = turn_trace(turn, plans.of_turn(db, turn.id), reply, steps.of_turn(db, turn.id), calls)
+        said = feedback.of_turn(db, turn.tenant_id, turn.id)
+        found = turn_trace(turn, plans.of_turn(db, turn.id), reply, steps.of_turn(db, turn.id), calls, said)
     return json_response(found.model_copy(update={"callback": callback and _callback(callback)}))
 
 
@@ -47,6 +50,7 @@ def turn_trace(
     reply: ReplyRow | None,
     steps: Sequence[StepRow],
     calls: Sequence[LlmCallRow],
+    said: Sequence[FeedbackRow],
 ) -> TurnTrace:
     """Return what the ledger knows about how a turn's plans and reply came about."""
     return TurnTrace(
@@ -65,6 +69,7 @@ def turn_trace(
             for row in steps
         ],
         llm_calls=[_read(CallTrace, row) for row in calls],
+        feedback=[Feedback(user=row.user_id, rating=row.rating, comment=row.comment, at=row.at) for row in said],
     )
 
 

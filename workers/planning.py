@@ -130,7 +130,7 @@ def _plan(turn: ClaimedTurn) -> _Own | None:
     if turn.tries > MAX_ATTEMPTS:
         apologise(turn, "internal_error", TurnloomError(f"the planner was lost in each of {MAX_ATTEMPTS} attempts"))
         return None
-    agent = tailored(turn.tenant_id).agents.get(turn.agent).asking(turn.llm)
+    agent = tailored(turn.tenant_id).agents.get(turn.agent).asked(turn.llm, turn.manner)
     origin = CallOrigin(
         tenant_id=turn.tenant_id,
         conversation_id=turn.conversation_id,

@@ -150,7 +150,8 @@ def broken(error: Exception, turn_id: str) -> Ending:
 def _agent(material: Material) -> AgentProfile:
     """Return the agent of the turn; the default one if the tenant has removed it since the plan was made."""
     agents = tailored(material.tenant_id).agents
-    return (agents.profiles.get(material.agent) or agents.get(settings().default_agent)).asking(material.llm)
+    agent = agents.profiles.get(material.agent) or agents.get(settings().default_agent)
+    return agent.asked(material.llm, material.manner)
 
 
 def ending_at_once(turn_id: UUID, material: Material, meter: Meter) -> Ending | None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from turnloom.models.contracts.manner import Manner
 from turnloom.models.contracts.memory import Exchange, RecalledResult
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Mode, Stop, Usage
@@ -19,6 +20,7 @@ class Material:
     agent: str
     llm: str | None
     """The language model that the caller named."""
+    manner: Manner | None
     message: str
     person: dict[str, Any]
     action: str | None

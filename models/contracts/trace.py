@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from turnloom.models.contracts.base import Contract, Moment
+from turnloom.models.contracts.feedback import Feedback
 
 
 class PlanTrace(Contract):
@@ -74,3 +75,5 @@ class TurnTrace(Contract):
     llm_calls: list[CallTrace]
     callback: CallbackTrace | None = None
     """None if the message asked for none, or the turn is not final."""
+    feedback: list[Feedback]
+    """What users said of the reply, the oldest word first."""

@@ -84,7 +84,7 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
         db.execute(statement, execution_options={"synchronize_session": False})
     call(db, "erase_turns", tenant=tenant_id, conversation=conversation_id)
     call(db, "erase_audit", tenant=tenant_id, conversation=conversation_id)
-    row.person, row.slots, row.summary = {}, {}, None
+    row.person, row.slots, row.past, row.summary = {}, {}, [], None
     row.summary_seq = row.last_seq  # a summary that is being made now covers erased turns
     row.erased_at = db.scalar(select(func.clock_timestamp()))
 

@@ -7,6 +7,7 @@ import psycopg
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from turnloom.models.contracts.manner import read_manner
 from turnloom.models.contracts.material import Material
 from turnloom.models.contracts.memory import Exchange, RecalledResult
 from turnloom.models.contracts.step_result import StepResult
@@ -28,6 +29,7 @@ def read_material(found: dict[str, Any]) -> Material:
     """Read the result of `hot.reply_material`."""
     read = {
         "tenant_id": UUID(found["tenant_id"]),
+        "manner": read_manner(found["manner"]),
         "usage": read_usage(found["usage"]),
         "allowances": read_allowances(found["allowances"]),
         "memory": [RecalledResult(**result) for result in found["memory"]],

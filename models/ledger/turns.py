@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 from uuid import UUID
 
@@ -13,6 +13,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.event import Event, read_events
+from turnloom.models.contracts.manner import Manner, read_manner
+from turnloom.models.contracts.memory import Exchange
 from turnloom.models.contracts.turn import Again, Bound, FinalTurnStatus, Reply, TurnRequest, Usage
 from turnloom.models.contracts.usage import Allowance, LlmCall
 from turnloom.models.errors import NotFound
@@ -26,13 +28,18 @@ from turnloom.models.ledger.usage import read_allowances, read_usage, write_call
 from turnloom.models.runtime.settings import settings
 from turnloom.models.tables.turns import TurnRow
 
-Outcome = Literal["opened", "merged", "repeated", "mismatched", "full", "busy", "later"]
+Outcome = Literal["opened", "merged", "repeated", "mismatched", "full", "busy", "moved", "later"]
 _EXCHANGES = 24
 """Most earlier turns that are recalled word for word; packing chooses from them."""
 _RESULTS = 20
 """Most results of earlier turns that are recalled."""
 _COLUMNS = ("message_id", "agent", "mode", "llm", "on_error", "on_busy", "message", "callback_url")
 """Fields of a request that have a column of the same name."""
+_OF_NEW = (
+    *("id", "tenant_id", "conversation_id", "channel", "sequence", "may_open", "after_seq"),
+    *("default_agent", "deadline_ms", "order_ms", "burst_ms"),
+)
+"""Fields of a new turn that the ledger takes under the same name."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,13 @@ class NewTurn:
     """How long it waits for further messages, which become a part of it."""
     item: ReceivedItem | None = None
     """What the provider of its channel has posted, to be kept in the same commit."""
+    manner: Manner | None = None
+    transcript_digest: bytes | None = None
+    """Digest of the transcript that the message ends, if its sender has sent one."""
+    past: Sequence[Exchange] = ()
+    """Exchanges that come before the message if it opens a conversation."""
+    after_seq: int | None = None
+    """The last turn that its sender knows. If the conversation has gone on since, the message is not recorded."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +81,8 @@ class OpenedTurn:
 
     outcome: Outcome
     """`merged`: it became a part of the turn returned. `repeated`, `mismatched`: its id came before, with the same or
-    another body. `full`, `busy`: refused. `later`: not recorded, because that would have had to wait."""
+    another body. `full`, `busy`: refused. `moved`: not recorded, because the conversation is past `after_seq`. `later`:
+    not recorded, because that would have had to wait."""
     turn_id: UUID | None
     conversation_id: str
     seq: int | None
@@ -89,6 +104,7 @@ class ClaimedTurn:
     mode: str | None
     llm: str | None
     """The language model that the caller named."""
+    manner: Manner | None
     on_error: str
     message: str
     person: dict[str, Any]
@@ -173,22 +189,20 @@ def _fields(new: NewTurn) -> dict[str, Any]:
     request = new.request
     return {
         **{name: getattr(request, name) for name in _COLUMNS},
-        "id": new.id,
-        "tenant_id": new.tenant_id,
-        "conversation_id": new.conversation_id,
-        "channel": new.channel,
-        "sequence": new.sequence,
-        "body_hash": "\\x" + new.body_hash.hex(),
+        **{name: getattr(new, name) for name in _OF_NEW},
+        "body_hash": _bytea(new.body_hash),
+        "transcript_digest": _bytea(new.transcript_digest) if new.transcript_digest else None,
+        "manner": new.manner.model_dump(exclude_none=True) if new.manner else None,
+        "past": [{"message": each.message, "reply": each.reply} for each in new.past],
         "person": request.user.model_dump(exclude_none=True) if request.user else {},
         "extra": request.metadata,
         "submitted_plan": request.plan,
-        "may_open": new.may_open,
-        "default_agent": new.default_agent,
-        "deadline_ms": new.deadline_ms,
-        "order_ms": new.order_ms,
-        "burst_ms": new.burst_ms,
         **({} if new.item is None else {"item": new.item.fields(new.tenant_id)}),
     }
+
+
+def _bytea(value: bytes) -> str:
+    return "\\x" + value.hex()
 
 
 def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int, room: LlmRoom = EMPTY) -> ClaimedTurn | Crowded | None:
@@ -207,33 +221,17 @@ def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int, room: LlmRoom = 
         return None
     if "crowded" in found:
         return Crowded(UUID(found["crowded"]))
-    return ClaimedTurn(
-        id=turn_id,
-        tenant_id=UUID(found["tenant_id"]),
-        conversation_id=found["conversation_id"],
-        seq=found["seq"],
-        agent=found["agent"],
-        mode=found["mode"],
-        llm=found["llm"],
-        on_error=found["on_error"],
-        message=found["message"],
-        person=found["person"],
-        submitted_plan=found["submitted_plan"],
-        attempt=found["attempt"],
-        generation=found["generation"],
-        revision=found["revision"],
-        again=found["again"],
-        slots=found["slots"],
-        early_attempt=found["early_attempt"],
-        tries=found["tries"],
-        usage=read_usage(found["usage"]),
-        allowances=read_allowances(found["allowances"]),
-        left_ms=found["left_ms"],
-        at=found["at"],
-        heard_at=time.monotonic(),
-        recalled=read_recalled(found["recalled"]) if found["recalled"] else None,
-        events=read_events(found["events"]),
-    )
+    read = {
+        "id": turn_id,
+        "tenant_id": UUID(found["tenant_id"]),
+        "manner": read_manner(found["manner"]),
+        "usage": read_usage(found["usage"]),
+        "allowances": read_allowances(found["allowances"]),
+        "heard_at": time.monotonic(),
+        "recalled": read_recalled(found["recalled"]) if found["recalled"] else None,
+        "events": read_events(found["events"]),
+    }
+    return ClaimedTurn(**{field.name: found.get(field.name) for field in fields(ClaimedTurn)} | read)
 
 
 def plan_again(db: psycopg.Connection, turn_id: UUID, attempt: int, again: Again) -> bool:

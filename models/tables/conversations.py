@@ -36,12 +36,14 @@ class ConversationRow(Row):
     """The one turn that may run; set and cleared in the ledger's transactions."""
     usage: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
     """Usage of its final turns; a turn in work is not yet included."""
+    past: Mapped[list[Any]] = mapped_column(server_default="[]")
+    """Exchanges `{message, reply}` that the caller brought along when it was opened. They are no turns of ours."""
     slots: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
     """Values that its messages have settled."""
     summary: Mapped[str | None]
     """A summary of its older messages, for the planner."""
     summary_seq: Mapped[int] = mapped_column(server_default="0")
-    """The last turn that the summary covers."""
+    """The last turn that the summary covers. Exchanges of `past` count down from 0, so it begins below them."""
     audit_seq: Mapped[int] = mapped_column(server_default="0")
     audit_hash: Mapped[bytes] = mapped_column(LargeBinary, server_default="")
     created_at: Mapped[datetime] = created_now()

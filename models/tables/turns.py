@@ -40,6 +40,13 @@ class TurnRow(Row):
         ),
         Index("turns_held_idx", "tenant_id", "due_at", postgresql_where=text(f"{IS_WAITING} AND due_at IS NOT NULL")),
         Index("turns_due_idx", "deadline_at", postgresql_where=text(IS_DUE)),
+        Index(
+            "turns_transcript_idx",
+            "tenant_id",
+            "transcript_digest",
+            "created_at",
+            postgresql_where=text("transcript_digest IS NOT NULL"),
+        ),
         Index("turns_broken_idx", "finished_at", postgresql_where=text(IS_BROKEN)),
         HOT,
     )
@@ -61,6 +68,11 @@ class TurnRow(Row):
     mode: Mapped[str | None]
     llm: Mapped[str | None]
     """The language model that the caller named."""
+    manner: Mapped[dict[str, Any] | None]
+    """How the caller wants the agent to speak."""
+    transcript_digest: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """Digest of the messages that the caller sent, up to this one, if they were a whole transcript: a later transcript
+    that begins with them continues this conversation."""
     on_error: Mapped[str]
     on_busy: Mapped[str]
     message: Mapped[str]

@@ -109,9 +109,11 @@ def _standing(context: PlanningContext) -> list[Step]:
 
 
 def history_messages(history: Sequence[Exchange], prompts: Prompts) -> list[PromptMessage]:
-    """Return earlier turns as messages of a prompt."""
+    """Return earlier turns as messages of a prompt. An exchange that a caller brought along may lack one of the two."""
     messages: list[PromptMessage] = []
     for exchange in history:
-        messages.append({"role": "user", "content": prompts.render("planning/past", message=exchange.message).text})
-        messages.append({"role": "assistant", "content": exchange.told})
+        if exchange.message:
+            messages.append({"role": "user", "content": prompts.render("planning/past", message=exchange.message).text})
+        if exchange.reply:
+            messages.append({"role": "assistant", "content": exchange.told})
     return messages

@@ -15,6 +15,7 @@ def make_material(*steps: StepResult, **fields: Any) -> Material:
         "conversation_id": "c1",
         "agent": "travel",
         "llm": None,
+        "manner": None,
         "message": "Rome?",
         "person": {},
         "action": None,

@@ -94,7 +94,7 @@ def test_the_language_model_of_a_message_goes_before_the_agents(monkeypatch: pyt
     settings.cache_clear()
     agent = changed(AGENTS.get("travel"), {"llm": "small"}, "")
 
-    assert [agent.asking(name).llm for name in (None, "large", "gone")] == ["small", "large", "small"]
+    assert [agent.asked(name, None).llm for name in (None, "large", "gone")] == ["small", "large", "small"]
 
 
 @pytest.mark.parametrize("name", AGENTS.profiles)

@@ -35,6 +35,7 @@ def _material(turn: ClaimedTurn, new: NewPlan) -> Material:
         conversation_id=turn.conversation_id,
         agent=turn.agent,
         llm=turn.llm,
+        manner=turn.manner,
         message=turn.message,
         person=turn.person,
         action=new.plan.action,

@@ -107,21 +107,31 @@ begin
   return not exists (select from deliveries d where d.turn_id = p_turn and d.status in ('failed', 'withheld'));
 end $$;
 
+-- The exchanges [{message, reply}] that a conversation was opened with. They stand before its first turn, so the last
+-- of them has the number 0.
+create function hot.past(p_past jsonb) returns table (seq int, message text, reply text) language sql immutable as $$
+  select (place - jsonb_array_length(p_past))::int, e ->> 'message', e ->> 'reply'
+    from jsonb_array_elements(p_past) with ordinality as listed(e, place)
+$$;
+
 -- The last p_most answered exchanges of a turn's conversation that its summary does not cover, oldest first: [{message,
 -- reply, seen}]. What came later and was planned was written before the turn; what came later and was only stopped is
 -- none of its past, nor what was rolled back.
-create function hot.history(p_turn turns, p_summary_seq int, p_most int) returns jsonb language plpgsql stable as $$
+create function hot.history(p_turn turns, p_past jsonb, p_summary_seq int, p_most int) returns jsonb
+language plpgsql stable as $$
 begin
   return (
     select coalesce(jsonb_agg(jsonb_build_object('message', e.message, 'reply', e.text, 'seen', e.seen)
-                              order by e.finished_at), '[]')
-      from (select x.message, r.text, x.finished_at, x.channel = 'api' or hot.is_seen(x.id) as seen
+                              order by e.finished_at nulls first, e.seq), '[]')
+      from (select x.seq, x.message, r.text, x.finished_at, x.channel = 'api' or hot.is_seen(x.id) as seen
               from turns x join replies r on r.turn_id = x.id
              where x.tenant_id = p_turn.tenant_id and x.conversation_id = p_turn.conversation_id
                and x.seq > p_summary_seq and x.seq >= p_turn.seq - p_most
                and (x.seq < p_turn.seq or x.planning_at is not null)
                and not hot.is_rolled_back(x.superseded_by)
-             order by x.seq desc limit p_most) e);
+             union all
+            select p.seq, p.message, p.reply, null, true from hot.past(p_past) p where p.seq > p_summary_seq
+             order by seq desc limit p_most) e);
 end $$;
 
 -- What the planner of a turn is told of its conversation. Out: {summary, history: [{message, reply, seen}], asked:
@@ -140,7 +150,7 @@ begin
         from steps s join turns x on x.id = s.turn_id
        where x.tenant_id = p_turn.tenant_id and x.conversation_id = p_turn.conversation_id and x.seq = p_turn.seq - 1
          and x.status = 'succeeded' and s.status = 'needs_input'),
-    'history', hot.history(p_turn, c.summary_seq, p_most));
+    'history', hot.history(p_turn, c.past, c.summary_seq, p_most));
 end $$;
 
 -- The oldest exchanges of a turn's conversation that its summary does not cover, up to the first turn that is not
@@ -170,5 +180,7 @@ begin
                                         where o.tenant_id = c.tenant_id and o.conversation_id = c.id
                                           and o.seq > c.summary_seq and o.finished_at is null), x.seq + 1)
                  and not hot.is_rolled_back(x.superseded_by)
-               order by x.seq limit p_most) e));
+               union all
+              select p.seq, p.message, p.reply, true from hot.past(c.past) p where p.seq > c.summary_seq
+               order by seq limit p_most) e));
 end $$;

@@ -97,7 +97,7 @@ create function hot.may_join(p_message turns, p_turn turns) returns boolean lang
 $$;
 
 -- Folds a message into the conversation's last turn, if no planner has claimed that one, it asks for the same (agent,
--- mode, language model, callback, no plan of the caller's), its sender's count allows it, and there is room: 8000
+-- mode, language model, manner, callback, no plan of the caller's), its sender's count allows it, there is room: 8000
 -- characters, as in one message. Further messages are awaited for another burst window, until four of them have passed
 -- since the first. Out: that turn, or null.
 create function hot.merge_message(p_active uuid, p_turn turns, p_burst_ms int) returns turns language plpgsql as $$
@@ -123,6 +123,7 @@ begin
      and coalesce(p_turn.agent, x.agent) = x.agent and coalesce(p_turn.mode, x.mode) is not distinct from x.mode
      and coalesce(p_turn.llm, x.llm) is not distinct from x.llm
      and (p_turn.callback_url = x.callback_url) is not false
+     and p_turn.manner is not distinct from x.manner
      and char_length(x.message) + 1 + char_length(p_turn.message) <= 8000
   returning x.* into t;
   if not found then
@@ -159,7 +160,8 @@ end $$;
 
 -- What opening a turn has come to.
 -- Outcome: opened; merged (into the turn that is told); repeated or mismatched (this message id came before, with the
--- same or another body); full (it did not, and the backlog has no room); busy; later (hot.is_free). `is_sent`: the turn
+-- same or another body); full (it did not, and the backlog has no room); busy; moved (the conversation has more turns
+-- than the message's sender knew); later (hot.is_free). `is_sent`: the turn
 -- is the caller's to dispatch. `closed` is what hot.close_turn says of the turn that this one takes the place of.
 create type hot.opened as (outcome text, turn_id uuid, conversation_id text, seq int, is_sent boolean, closed jsonb);
 
@@ -217,10 +219,10 @@ begin
   c.audit_hash := hot.audit_hash(c.tenant_id, c.id, c.audit_seq, p_turn, 'turn.received', p_at, v_digest,
                                  coalesce(c.audit_hash, ''));
   if c.created_at is null then
-    insert into conversations (tenant_id, id, channel, agent, person, last_seq, active_turn_id, audit_seq, audit_hash,
-                               created_at, updated_at)
-    values (c.tenant_id, c.id, c.channel, c.agent, c.person, c.last_seq, c.active_turn_id, c.audit_seq, c.audit_hash,
-            p_at, p_at)
+    insert into conversations (tenant_id, id, channel, agent, person, past, summary_seq, last_seq, active_turn_id,
+                               audit_seq, audit_hash, created_at, updated_at)
+    values (c.tenant_id, c.id, c.channel, c.agent, c.person, c.past, c.summary_seq, c.last_seq, c.active_turn_id,
+            c.audit_seq, c.audit_hash, p_at, p_at)
     on conflict (tenant_id, id) do nothing;
     if not found then
       return false;
@@ -250,12 +252,14 @@ begin
     t.sent_at := case when t.due_at = p_at and coalesce(hot.room(t.tenant_id, p_window) > 0, true) then p_at end;
   end if;
   insert into turns (id, tenant_id, conversation_id, seq, sequence, last_sequence, channel, message_id, body_hash,
-                     agent, mode, llm, on_error, on_busy, message, person, extra, callback_url, submitted_plan,
-                     status, last_event, deadline_at, settles_at, awaits_until, due_at, sent_at, created_at)
+                     agent, mode, llm, manner, transcript_digest, on_error, on_busy, message, person, extra,
+                     callback_url, submitted_plan, status, last_event, deadline_at, settles_at, awaits_until, due_at,
+                     sent_at, created_at)
   values (t.id, t.tenant_id, t.conversation_id, t.seq, t.sequence, t.sequence, t.channel, t.message_id, t.body_hash,
-          t.agent, t.mode, t.llm, t.on_error, t.on_busy, t.message, t.person, t.extra, t.callback_url, t.submitted_plan,
-          'queued', 1, p_at + make_interval(secs => (p_new ->> 'deadline_ms')::int / 1000.0), t.settles_at,
-          t.awaits_until, t.due_at, t.sent_at, p_at);
+          t.agent, t.mode, t.llm, t.manner, t.transcript_digest, t.on_error, t.on_busy, t.message, t.person, t.extra,
+          t.callback_url, t.submitted_plan, 'queued', 1,
+          p_at + make_interval(secs => (p_new ->> 'deadline_ms')::int / 1000.0), t.settles_at, t.awaits_until, t.due_at,
+          t.sent_at, p_at);
   insert into turn_events (turn_id, seq, tenant_id, type, data, at)
   values (t.id, 1, t.tenant_id, 'turn.queued', jsonb_build_object('conversation_id', t.conversation_id, 'seq', t.seq),
           p_at);
@@ -263,6 +267,20 @@ begin
     perform hot.keep_item(p_new -> 'item', t.id);
   end if;
   return t.sent_at is not null;
+end $$;
+
+-- The conversation that a message opens, with the exchanges that came with it. Its summary covers none of them.
+create function hot.new_conversation(p_turn turns, p_new jsonb) returns conversations language plpgsql as $$
+declare
+  c conversations;
+begin
+  c.tenant_id := p_turn.tenant_id;
+  c.id := p_turn.conversation_id;
+  c.channel := p_turn.channel;
+  c.agent := coalesce(p_turn.agent, p_new ->> 'default_agent');
+  c.past := coalesce(p_new -> 'past', '[]');
+  c.summary_seq := - jsonb_array_length(c.past);
+  return c;
 end $$;
 
 -- Opens a turn. `p_new` holds the fields of the request as columns of `turns`, and beside them those of NewTurn; a
@@ -293,10 +311,9 @@ begin
   loop
     select * into c from conversations x where x.tenant_id = t.tenant_id and x.id = t.conversation_id for no key update;
     if not found then
-      c.tenant_id := t.tenant_id;
-      c.id := t.conversation_id;
-      c.channel := t.channel;
-      c.agent := coalesce(t.agent, p_new ->> 'default_agent');
+      c := hot.new_conversation(t, p_new);
+    elsif c.last_seq <> (p_new ->> 'after_seq')::int then
+      return ('moved', null, t.conversation_id, null, false, null)::hot.opened;
     elsif c.active_turn_id is not null then
       o := hot.meet_active(c.active_turn_id, t, p_new, p_lease_ms);
       if o.outcome is not null then

@@ -60,7 +60,8 @@ end $$;
 create function hot.reply_material(p_turn uuid) returns jsonb language sql stable as $$
   select jsonb_build_object(
     'tenant_id', t.tenant_id, 'conversation_id', t.conversation_id, 'agent', t.agent, 'llm', t.llm,
-    'message', t.message, 'person', t.person, 'action', t.action, 'synthesis_hint', t.synthesis_hint,
+    'manner', t.manner, 'message', t.message, 'person', t.person, 'action', t.action,
+    'synthesis_hint', t.synthesis_hint,
     'on_error', t.on_error, 'ending', t.ending, 'usage', t.usage, 'allowances', hot.allowances(t),
     'last_event', t.last_event, 'mode', t.mode, 'revision', t.revision,
     'spent_ms', round(extract(epoch from clock_timestamp() - t.begun_at) * 1000),
@@ -70,7 +71,7 @@ create function hot.reply_material(p_turn uuid) returns jsonb language sql stabl
     'slots', coalesce(t.slots, (select c.slots from conversations c
                                  where c.tenant_id = t.tenant_id and c.id = t.conversation_id)),
     'memory', hot.fresh_memory(t.tenant_id, t.conversation_id, t.id, 20),
-    'history', (select hot.history(t, c.summary_seq, 6) from conversations c
+    'history', (select hot.history(t, c.past, c.summary_seq, 6) from conversations c
                  where c.tenant_id = t.tenant_id and c.id = t.conversation_id),
     'reply', case when p.document -> 'steps' = '[]' then p.document ->> 'reply' end,
     'steps', (select coalesce(jsonb_agg(jsonb_build_object(

@@ -48,6 +48,8 @@ def gather(
     evidence.add_said(dict(said.user), "user")
     evidence.add_said([exchange.message for exchange in said.history], "history")
     evidence.add_authored(agent.persona, "persona")
+    if agent.manner and agent.manner.assistant_name:
+        evidence.add_authored(agent.manner.assistant_name, "persona")
     # Some names of tools and scopes have dots and look like host names.
     evidence.add_authored(" ".join(sorted(_names(tools))), "tools")
     return evidence

@@ -1,0 +1,1 @@
+"""Clients that keep the conversation themselves: OpenAI's protocol, and a plain stream of text."""
