@@ -78,17 +78,24 @@ NO_ACCESS = UserAccess(scopes=frozenset(), accounts={})
 
 def access_of(db: Session, tenant_id: UUID, user_id: str) -> UserAccess:
     """Return what a user allows tools to do; nothing if the tenant has no such user."""
+    return access_by_user(db, tenant_id, [user_id])[user_id]
+
+
+def access_by_user(db: Session, tenant_id: UUID, user_ids: Sequence[str]) -> dict[str, UserAccess]:
+    """Return what some users allow tools to do, read together."""
     query = (
-        select(UserRow.scopes, AccountRow)
+        select(UserRow.id, UserRow.scopes, AccountRow)
         .outerjoin(AccountRow, (AccountRow.tenant_id == UserRow.tenant_id) & (AccountRow.user_id == UserRow.id))
-        .where(UserRow.tenant_id == tenant_id, UserRow.id == user_id)
+        .where(UserRow.tenant_id == tenant_id, UserRow.id.in_(user_ids))
         .execution_options(populate_existing=True)
     )
-    rows = db.execute(query).all()
-    if not rows:
-        return NO_ACCESS
-    accounts = {row.integration: _account(row) for _, row in rows if row is not None}
-    return UserAccess(scopes=frozenset(rows[0][0]), accounts=accounts)
+    scopes: dict[str, frozenset[str]] = {}
+    accounts: dict[str, dict[str, Account]] = {user_id: {} for user_id in user_ids}
+    for user_id, granted, row in db.execute(query):
+        scopes[user_id] = frozenset(granted)
+        accounts[user_id] |= {} if row is None else {row.integration: _account(row)}
+    found = {user_id: UserAccess(scopes=scopes[user_id], accounts=accounts[user_id]) for user_id in scopes}
+    return {user_id: found.get(user_id, NO_ACCESS) for user_id in user_ids}
 
 
 def accounts_of(db: Session, tenant_id: UUID, user_id: str) -> list[Account]:

@@ -17,6 +17,8 @@ import orjson
 from turnloom.models.connections.database import transaction
 from turnloom.models.errors import NotFound, ToolFailed, Unavailable
 from turnloom.models.ledger import integrations
+from turnloom.models.ledger.access_cache import recent_access_of
+from turnloom.models.ledger.integrations import UserAccess
 from turnloom.models.ledger.steps import ClaimedStep, FinishedStep, TurnFacts
 from turnloom.models.runtime.logging import log
 from turnloom.planner.plan.references import holds, resolve_args
@@ -115,7 +117,7 @@ class StepCalls:
         return through_memory(step, tool, args, context, call)
 
     def _context(self, step: ClaimedStep, tool: Tool, args: dict[str, Any], deadline: float) -> ToolContext:
-        """Return the tool's context. The user's grants are read at each call, because they may change.
+        """Return the tool's context.
 
         Raises:
             Unavailable: Postgres does not answer.
@@ -134,8 +136,7 @@ class StepCalls:
         user_id = self._turn.person.get("id")
         if not (tool.scopes and user_id):
             return context
-        with transaction() as db:
-            access = integrations.access_of(db, self._turn.tenant_id, user_id)
+        access = _access_of(tool, self._turn.tenant_id, user_id)
         return replace(context, scopes=access.scopes, accounts=access.accounts)
 
     def _told(self, outcome: Outcome, tool: Tool, args: dict[str, Any], context: ToolContext) -> Outcome:
@@ -158,6 +159,14 @@ class StepCalls:
             count_retry(step.tool, code)
         call = {"step": step.id, "tool": fallback or step.tool, "attempt": max(1, step.attempt)}
         note(self._turn_id, "step.retry", {**call, "try": tries, "code": code, "pause_ms": round(pause_s * 1000)})
+
+
+def _access_of(tool: Tool, tenant_id: UUID, user_id: str) -> UserAccess:
+    """Return what a user allows: as it is now, unless the call only reads and nobody approves it."""
+    if tool.effect == "read" and not tool.requires_approval:
+        return recent_access_of(tenant_id, user_id, tool.scopes)
+    with transaction() as db:
+        return integrations.access_of(db, tenant_id, user_id)
 
 
 def only_reads(step: ClaimedStep) -> bool:

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from turnloom.models.connections.database import transaction
-from turnloom.models.ledger import integrations
+from turnloom.models.ledger.access_cache import recent_access_of
 from turnloom.models.ledger.integrations import NO_ACCESS, UserAccess
 from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.tools.guards.breaker import open_circuits
@@ -30,9 +29,9 @@ def offer(turn: ClaimedTurn, tools: Registry) -> ToolAvailability:
     """
     user_id = turn.person.get("id")
     access = NO_ACCESS
-    if user_id and any(tool.scopes for tool in tools.tools.values()):
-        with transaction() as db:
-            access = integrations.access_of(db, turn.tenant_id, user_id)
+    scopes = frozenset[str]().union(*(tool.scopes for tool in tools.tools.values()))
+    if user_id and scopes:
+        access = recent_access_of(turn.tenant_id, user_id, scopes)
     barred = {
         name: {"code": "SCOPES_MISSING", "scopes": sorted(missing)} if user_id else {"code": "UNAUTHORIZED"}
         for name, tool in tools.tools.items()

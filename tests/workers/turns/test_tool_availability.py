@@ -48,7 +48,7 @@ def open_circuit(circuit: str) -> None:
 
 def test_tools_without_conditions_are_offered_without_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither Postgres nor Redis is asked."""
-    monkeypatch.setattr("turnloom.workers.turns.tool_availability.transaction", None)
+    monkeypatch.setattr("turnloom.workers.turns.tool_availability.recent_access_of", None)
     monkeypatch.setattr("turnloom.workers.turns.tool_availability.open_circuits", None)
 
     offered = offer(turn(**NOA), tools())

@@ -1,7 +1,7 @@
 """Write a meeting into both calendars, rewrite it there, or remove it from them."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from turnloom.models.connections.database import transaction
@@ -10,7 +10,7 @@ from turnloom.models.ledger.users import DirectoryUser
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
 from turnloom.tools.packs.meetings.calendars import Calendar
-from turnloom.tools.packs.meetings.dav import open_calendar
+from turnloom.tools.packs.meetings.dav import open_calendars
 from turnloom.tools.packs.meetings.free_busy import busy_times
 from turnloom.tools.packs.meetings.invites import Meeting, calendar_object
 from turnloom.tools.packs.meetings.records import ledger, meeting_of
@@ -39,7 +39,7 @@ def write(meeting: Meeting, written: list[DirectoryUser], until: float) -> list[
     """
     session = meeting.session
     assert session.chosen is not None, "a held session has a time"
-    calendars = [_calendar(meeting, user, until) for user in meeting.users]
+    calendars = _calendars(meeting, meeting.users, until)
     # Look only now, while the time is held: an earlier writer held it until its meeting was visible.
     for calendar, busy in zip(calendars, busy_times(calendars, session.chosen, (session.uid,)), strict=True):
         if busy:
@@ -81,7 +81,7 @@ def write_change(change: Change, meeting: Meeting, written: list[DirectoryUser],
 
     `written` and the exceptions are those of `write`.
     """
-    calendars = [_calendar(meeting, user, until) for user in meeting.users]
+    calendars = _calendars(meeting, meeting.users, until)
     after = change.after
     found = busy_times(calendars, after, change.uids) if after is not None else [[] for _ in calendars]
     busy = [calendar.user.name for calendar, times in zip(calendars, found, strict=True) if times]
@@ -148,4 +148,8 @@ def _undo_confirmations() -> None:
 
 
 def _calendar(meeting: Meeting, user: DirectoryUser, until: float) -> Calendar:
-    return open_calendar(meeting.session.tenant_id, user, until, is_own=user is meeting.actor)
+    return _calendars(meeting, [user], until)[0]
+
+
+def _calendars(meeting: Meeting, users: Sequence[DirectoryUser], until: float) -> list[Calendar]:
+    return open_calendars(meeting.session.tenant_id, users, until, owner=meeting.actor)

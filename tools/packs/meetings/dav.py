@@ -5,7 +5,7 @@ The account's settings contain the `url` of the calendar itself and, for a passw
 read, a write or a removal changes nothing.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.errors import PolicyDenied, ToolFailed, TurnloomError, Unavailable
-from turnloom.models.ledger.integrations import Account, access_of, needs_reauth
+from turnloom.models.ledger.integrations import Account, access_by_user, needs_reauth
 from turnloom.models.ledger.users import DirectoryUser
 from turnloom.tools.guards.breaker import Circuit, guarded
 from turnloom.tools.packs.meetings.calendars import Calendar
@@ -37,17 +37,25 @@ _WIDER = timedelta(days=1)
 sides, it leaves none out."""
 
 
-def open_calendar(tenant_id: UUID, user: DirectoryUser, until: float, *, is_own: bool) -> Calendar:
-    """Return a user's calendar. Its calls end at `until`, on this process's monotonic clock.
+def open_calendars(
+    tenant_id: UUID, users: Sequence[DirectoryUser], until: float, owner: DirectoryUser
+) -> list[Calendar]:
+    """Return the calendars of some users. Their calls end at `until`, on this process's monotonic clock.
 
-    `is_own` means that it belongs to the user who asks, and who can connect it again.
+    `owner` is the user who asks, and who can connect the own calendar again.
 
     Raises:
         ToolFailed: REAUTH_REQUIRED, the user's own calendar must be connected again; CONNECTION_INACTIVE, the calendar
             is switched off, or it belongs to somebody else who must connect it again.
     """
     with transaction() as db:
-        account = access_of(db, tenant_id, user.id).accounts.get(INTEGRATION)
+        access = access_by_user(db, tenant_id, [user.id for user in users])
+    accounts = [access[user.id].accounts.get(INTEGRATION) for user in users]
+    opened = zip(users, accounts, strict=True)
+    return [_opened(tenant_id, user, account, until, is_own=user is owner) for user, account in opened]
+
+
+def _opened(tenant_id: UUID, user: DirectoryUser, account: Account | None, until: float, *, is_own: bool) -> Calendar:
     if account is None:
         return Calendar(tenant_id=tenant_id, user=user)
     if account.status == "inactive":

@@ -14,7 +14,7 @@ from turnloom.models.errors import NeedsInput, ToolFailed
 from turnloom.models.ledger import users
 from turnloom.models.ledger.users import Contact, DirectoryUser
 from turnloom.tools.context import ToolContext
-from turnloom.tools.packs.meetings.dav import open_calendar
+from turnloom.tools.packs.meetings.dav import open_calendars
 from turnloom.tools.packs.meetings.free_busy import busy_times
 from turnloom.tools.packs.meetings.invites import Meeting
 from turnloom.tools.packs.meetings.proposals import NOTICE, Person, propose
@@ -185,7 +185,7 @@ def _window(query: MeetingQuery, zone: ZoneInfo, now: datetime) -> Interval:
 
 def _people(users: tuple[DirectoryUser, DirectoryUser], window: Interval, context: ToolContext) -> list[Person]:
     """Return the organizer and the counterpart, with their busy times."""
-    calendars = [open_calendar(context.tenant_id, user, context.deadline, is_own=user is users[0]) for user in users]
+    calendars = open_calendars(context.tenant_id, users, context.deadline, owner=users[0])
     return [
         Person(zone=ZoneInfo(user.timezone), working_hours=user.working_hours, busy=busy)
         for user, busy in zip(users, busy_times(calendars, window), strict=True)

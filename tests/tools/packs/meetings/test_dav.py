@@ -26,7 +26,7 @@ from tests.tools.packs.meetings.servers import CalendarServer
 from turnloom.models.connections.database import transaction
 from turnloom.models.ledger import users
 from turnloom.tools.packs.meetings.calendars import Calendar
-from turnloom.tools.packs.meetings.dav import open_calendar
+from turnloom.tools.packs.meetings.dav import open_calendars
 from turnloom.tools.packs.meetings.store.calendars import Interval
 
 pytestmark = pytest.mark.usefixtures("people")
@@ -37,8 +37,9 @@ MONDAY = {"start_window": "2026-11-23", "end_window": "2026-11-23"}
 
 def calendar_of(user_id: str = "noa", within_s: float = 5) -> Calendar:
     with transaction() as db:
-        user = users.get_user(db, TENANT, user_id)
-    return open_calendar(TENANT, user, time.monotonic() + within_s, is_own=user_id == "noa")
+        noa, user = (users.get_user(db, TENANT, each) for each in ("noa", user_id))
+    owner = user if user_id == "noa" else noa
+    return open_calendars(TENANT, [user], time.monotonic() + within_s, owner)[0]
 
 
 def account_status() -> list[str]:
