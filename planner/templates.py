@@ -235,6 +235,7 @@ _FORMATS: dict[str, Callable[..., str]] = {
     "number": formats.number,
     "readable": readable,
     "time": formats.clock,
+    "worded": formats.worded,
 }
 _OWN_FILTERS = {
     "counted": _count,

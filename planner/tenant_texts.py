@@ -5,8 +5,10 @@ counts. No text of a tenant can end a turn.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,8 @@ from turnloom.planner.plan.playbooks import Playbooks, load_playbooks, read_play
 
 _OFFLINE = "offline"
 """The folder of the offline model, which knows no tenants."""
+_MOST_UNSAID = 5
+"""Most texts of a catalogue that a warning names."""
 _NAME = re.compile(r"[a-z]+(?:/[a-z][a-z0-9_-]{0,63})+")
 
 
@@ -135,6 +139,32 @@ class Tailored:
         return own
 
 
+def unsaid_texts(name: str, text: str, tailored: Tailored) -> list[str]:
+    """Return a sentence for the first texts of a tenant's catalogue that nothing says: they may be misspelt."""
+    folder, _, tag = name.partition("/")
+    if folder != "languages" or tag not in tailored.languages.catalogues:
+        return []
+    known = _said(tailored)
+    strange = [english for english in read_catalogue(tag, text).messages if english not in known]
+    return [f"{name}: nothing says {english!r}{_nearest(english, known)}" for english in strange[:_MOST_UNSAID]]
+
+
+def _said(tailored: Tailored) -> set[str]:
+    """Return the texts of templates and agents, and those of tools, which the shipped catalogues have."""
+    said = {each.text for agent in tailored.agents.profiles.values() for each in agent.suggestions}
+    for catalogue in load_languages(settings().prompts_dir / "languages").catalogues.values():
+        said |= catalogue.messages.keys()
+    for name in {*tailored.prompts.names(), *tailored.prompts.own}:
+        with suppress(ValueError):  # a pack's text may be wrong
+            said.update(tailored.prompts.in_effect(name).messages)
+    return said
+
+
+def _nearest(english: str, known: Iterable[str]) -> str:
+    near = get_close_matches(english, known, n=1, cutoff=0.8)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
 def tailor(overrides: Overrides) -> Tailored:
     """Return what is in effect for a tenant with these texts.
 
@@ -146,6 +176,9 @@ def tailor(overrides: Overrides) -> Tailored:
 @lru_cache(maxsize=1_000)
 def _tailored(overrides: Overrides, folder: Path) -> Tailored:
     tailored = assemble(overrides, folder)
+    for name, override in overrides.texts.items():
+        for sentence in unsaid_texts(name, override.text, tailored) if name not in tailored.refused else ():
+            log.warning("override.unsaid", name=name, origin=override.origin, reason=sentence)
     for name, reason in tailored.refused.items():
         log.warning("override.refused", name=name, origin=overrides.texts[name].origin, reason=reason)
     return tailored

@@ -9,7 +9,11 @@ from turnloom.models.contracts.base import Contract
 
 
 class Table(Contract):
-    """Rows under named columns."""
+    """Rows under named columns.
+
+    Tools write cells in English. Words that the catalogue of the reply's language has are in that language: one, or
+    several as in `double bed, single bed (2)`. True and false are yes and no.
+    """
 
     columns: list[str]
     """Column titles, left to right."""

@@ -28,6 +28,9 @@ _FAMILIES = {"styles": "styles/default", "responding": "responding/results"}
 """Folders in which a tenant may add prompts under new names. They have the inputs of the named prompt, which replaces
 them if they fail."""
 
+_SPOKEN = frozenset({"responding", "offline"})
+_FOR_MODELS = frozenset({"responding/critic", "responding/regenerate", "responding/revise"})
+
 
 class Rendered(NamedTuple):
     """A rendered prompt."""
@@ -65,6 +68,12 @@ class Prompt:
     def _untranslated(self) -> str:
         return " ".join(value for _, kind, value in _TEMPLATES.lex(self.text) if kind == "data")
 
+    @property
+    def is_for_people(self) -> bool:
+        """Whether people read it. A language model's prompt is English: marks of direction would break its data."""
+        folder = self.name.partition("/")[0]
+        return (folder in _SPOKEN or self.name == "fragments/problems") and self.name not in _FOR_MODELS
+
     def render(self, inputs: Mapping[str, Any], language: Language = ENGLISH) -> Rendered:
         """Fill in the inputs, in a language.
 
@@ -74,7 +83,7 @@ class Prompt:
         if inputs.keys() != self.inputs:
             wrong = ", ".join(sorted(inputs.keys() ^ self.inputs))
             raise TypeError(f"prompt {self.name}: these inputs are missing or not declared: {wrong}")
-        return Rendered(fill(self.template, inputs, language), self.source)
+        return Rendered(fill(self.template, inputs, language if self.is_for_people else ENGLISH), self.source)
 
 
 def digest(text: str) -> str:

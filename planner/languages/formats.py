@@ -14,6 +14,9 @@ from turnloom.planner.languages.language import Language
 
 _DAY = re.compile(r"[A-Z][a-z]{2} (?P<day>\d{1,2} [A-Z][a-z]{2} \d{4})|\d{4}-\d{2}-\d{2}")
 """A day as tools write it in a choice: `Fri 4 Dec 2026`, or `2026-12-04`."""
+_CODE = re.compile("[a-z_]+")
+_BETWEEN = re.compile(r"(, then |, |: | \(|\)|\.$)")
+"""What stands between the words of such a text."""
 RANGE = "{start} to {end}"
 """The text of two such days."""
 
@@ -86,6 +89,14 @@ def money(language: Language, amount: Any, currency: str | None = None) -> str:
         pattern.frac_prec = (0, 0)
     written: str = pattern.apply(value, language.locale, currency=currency, currency_digits=not is_whole)
     return written
+
+
+def worded(language: Language, value: Any) -> str:
+    """Write those words of a result that the catalogue has in a language: `sea_view`, `Gion (district)`."""
+    text = str(value)
+    text = text.replace("_", " ") if _CODE.fullmatch(text) else text
+    whole = language.text(text)
+    return whole if whole != text else "".join(map(language.text, _BETWEEN.split(text)))
 
 
 def listed(language: Language, values: Iterable[Any], joint: Literal["and", "or"] = "and") -> str:

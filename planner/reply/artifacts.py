@@ -5,12 +5,13 @@ A tool writes titles and labels in English. They may have places, such as `{chec
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from turnloom.models.contracts.artifact import Artifact, Card, Comparison, Link, Table
+from turnloom.models.contracts.artifact import Artifact, Card, Comparison, Itinerary, ItineraryDay, Link, Table
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.logging import log
-from turnloom.planner.languages.formats import dated
+from turnloom.planner.languages.formats import dated, worded
 from turnloom.planner.languages.language import Language
 from turnloom.planner.reply.expiry import expiry
 from turnloom.planner.reply.reply_input import ReplyInput
@@ -47,12 +48,39 @@ def _artifact(step: StepResult, tool: Tool, language: Language) -> Artifact | No
 
 
 def _spoken(artifact: Artifact, places: Mapping[str, str], language: Language) -> Artifact:
-    """Return an artifact with its title and labels in a language. Its values stay as they are."""
+    """Return an artifact with its title, its labels and those of its cells in a language that its catalogue has."""
 
     def say(text: str) -> str:
         return language.fill(language.text(text), places)
 
-    return artifact.model_copy(update={"title": say(artifact.title), "data": _labelled(artifact.data, say)})
+    data = _labelled(_celled(artifact.data, partial(worded, language)), say)
+    return artifact.model_copy(update={"title": say(artifact.title), "data": data})
+
+
+def _celled(data: Any, word: Callable[[str], str]) -> Any:
+    match data:
+        case Table():
+            return data.model_copy(update={"rows": [[_cell(cell, word) for cell in row] for row in data.rows]})
+        case Comparison():
+            options = [
+                {name: value if name == "name" else _cell(value, word) for name, value in option.items()}
+                for option in data.options
+            ]
+            return data.model_copy(update={"options": options})
+        case Itinerary():
+            days = [day.model_copy(update=_words_of(day, word)) for day in data.days]
+            return data.model_copy(update={"days": days, "notes": [*map(word, data.notes)]})
+    return data
+
+
+def _words_of(day: ItineraryDay, word: Callable[[str], str]) -> dict[str, str]:
+    return {name: word(value) for name, value in day if isinstance(value, str)}
+
+
+def _cell(value: Any, word: Callable[[str], str]) -> Any:
+    if isinstance(value, bool):
+        return word("yes" if value else "no")
+    return word(value) if isinstance(value, str) else value
 
 
 def _labelled(data: Any, say: Callable[[str], str]) -> Any:

@@ -57,7 +57,7 @@ def answer(body: dict[str, Any]) -> str:
 def _otherwise(plan: dict[str, Any], sent: Sent, body: dict[str, Any]) -> dict[str, Any]:
     """Return another plan that does the same."""
     hint, steps = plan["synthesis_hint"], _renamed(plan["steps"])
-    if hint and not steps:
+    if hint and not steps and not sent.done:
         return {**plan, "synthesis_hint": None, "reply": _recalled(hint, plan, sent)}
     steps += _harmless(sent) if hint and not sent.done else []
     for phase in plan.get("phases", []):

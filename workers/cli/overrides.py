@@ -12,7 +12,7 @@ from turnloom.models.errors import NotFound
 from turnloom.models.ledger import overrides, tenants
 from turnloom.models.ledger.override_cache import read_overrides
 from turnloom.models.runtime.settings import settings
-from turnloom.planner.tenant_texts import Tailored, assemble
+from turnloom.planner.tenant_texts import Tailored, assemble, unsaid_texts
 from turnloom.tools.command_output import json_option, print_json, print_rows
 
 for_tenant = click.option("--tenant", "tenant_name", default=None, help="Show them as this tenant has them.")
@@ -46,7 +46,10 @@ def _setting(folder: str) -> click.Command:
     def set_text(name: str, file: IO[str], tenant_name: str, by: str, as_json: bool) -> None:
         """Replace the shipped text by the one in FILE (`-` reads standard input). It is checked first."""
         text = file.read(LARGEST_TEXT + 1)
-        _, source = in_effect(tenant_name)[1].with_text(folder + name, text).in_effect(folder + name)
+        tailored = in_effect(tenant_name)[1].with_text(folder + name, text)
+        _, source = tailored.in_effect(folder + name)
+        for sentence in unsaid_texts(folder + name, text, tailored):
+            click.echo(f"Warning: {sentence}", err=True)
         version = _write(folder + name, text, tenant_name, by)
         if as_json:
             print_json({"name": name, "source": source, "version": version})

@@ -7,9 +7,10 @@ from typing import Any
 
 from turnloom.planner.llm.schema import JSON_TEXT
 
-_TAGS = "message|slots|memory|earlier|summary|exchanges|results|observations|incoming|knowledge|draft|unavailable"
+_TAGS = "message|slots|memory|earlier|asked|summary|exchanges|results|observations|incoming|knowledge|draft|unavailable"
 _TAGGED = re.compile(rf"<({_TAGS})>\n([^<]*)\n</\1>")
 """The text between tags is JSON, in which `<` is escaped."""
+_WRITTEN = re.compile(r"Write in ([A-Z]\w+)")
 _FORMATS = frozenset({"steps", "contradicted", "verdict"})
 """The fields that tell response formats apart: of a plan, a conclusion, a judgement."""
 
@@ -20,6 +21,12 @@ class Sent:
 
     messages: list[str]
     """The user's messages, oldest first."""
+    rules: str
+    """The text of the system prompt."""
+    language: str | None
+    """The language that the prompt asks for, in English; None if it names none."""
+    asked: list[dict[str, Any]]
+    """The calls for which the last reply asked the user something."""
     results: list[dict[str, Any]] | None
     """The results to report on, if the request asks for a report."""
     done: dict[str, str]
@@ -78,9 +85,13 @@ def read_request(body: dict[str, Any]) -> Sent:
             said.append(tagged.get("message", content))
     plan, defined = _plan_schema(body.get("response_format"))
     steps = plan["steps"] if plan else None
+    rules = "\n".join(message["content"] for message in messages if message.get("role") == "system")
     calls = _calls(steps, defined)
     return Sent(
         messages=said,
+        rules=rules,
+        language=named[1] if (named := _WRITTEN.search(rules)) else None,
+        asked=tagged.get("asked", []),
         results=tagged.get("results"),
         done={step["id"]: step["status"] for step in tagged.get("observations", [])},
         observed={step["id"]: step["result"] for step in tagged.get("observations", []) if "result" in step},

@@ -112,8 +112,8 @@ class Domain(Contract):
 
     name: str
     version: int
-    can: str
-    """Examples that tell users what it understands."""
+    examples: list[str]
+    """What users may say, as examples. The catalogues have them in other languages."""
     remembers: bool = False
     """Whether earlier messages of the conversation count."""
     is_last: bool = False
@@ -168,6 +168,8 @@ class Manners(Contract):
 
     version: int
     numbers: dict[str, int]
+    places: dict[str, int]
+    """The words by which a choice is taken from a list, with its index."""
     only: Pattern
     also: Pattern
     without: str

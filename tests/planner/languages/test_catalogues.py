@@ -1,12 +1,13 @@
 """A reply has the language of its user, and a tenant may add one."""
 
 import pytest
+import yaml
 
 from turnloom.models.contracts.memory import Exchange
 from turnloom.models.contracts.override import NO_OVERRIDES, Override, Overrides
 from turnloom.models.runtime.settings import ROOT
 from turnloom.planner.languages.catalogues import load_languages, read_catalogue
-from turnloom.planner.tenant_texts import tailor
+from turnloom.planner.tenant_texts import tailor, unsaid_texts
 
 LANGUAGES = load_languages(ROOT / "prompts" / "languages")
 STALE = "(Prices as of {at}; they may have changed since.)"
@@ -80,6 +81,22 @@ def test_a_bad_catalogue_is_refused(text: str, reason: str) -> None:
     tailored = tailor(Overrides({"languages/it": Override(text, "ledger")}))
 
     assert reason in tailored.refused["languages/it"]
+
+
+def test_a_text_that_nothing_says_is_told_with_the_nearest_one() -> None:
+    """It is no fault: a tool of a plug-in may say it. Texts of templates, agents and tools are known."""
+    known = [STALE, "With breakfast, please", "Rooms from {check_in} to {check_out}", "sea view"]
+    messages = {text: text for text in (*known, STALE.replace("changed", "chaned"), "Ahoy, landlubbers")}
+    text = yaml.safe_dump({"messages": messages})
+    tailored = tailor(Overrides({"languages/it": Override(text, "ledger")}))
+
+    told = unsaid_texts("languages/it", text, tailored)
+
+    assert tailored.refused == {}
+    assert sorted(told) == [
+        f"languages/it: nothing says {STALE.replace('changed', 'chaned')!r}; did you mean {STALE!r}?",
+        "languages/it: nothing says 'Ahoy, landlubbers'",
+    ]
 
 
 @pytest.mark.parametrize("tag", ["xx", "de-AT", "english"])

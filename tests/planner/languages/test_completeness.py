@@ -16,8 +16,11 @@ from turnloom.planner.draft.samples import samples
 from turnloom.planner.languages import formats
 from turnloom.planner.languages.catalogues import load_languages
 from turnloom.planner.languages.language import PLACEHOLDER, Language
+from turnloom.planner.llm.offline.rules import load_rules
 from turnloom.planner.reply.result_fields import result_fields
 from turnloom.tools.packs.hotel.comparison import Criterion
+from turnloom.tools.packs.hotel.terms import known_terms, name_of
+from turnloom.tools.packs.travel.weather import _SKIES, _WARMTH
 from turnloom.tools.registry import Tool, load_registry
 
 PROMPTS = Prompts(ROOT / "prompts")
@@ -33,11 +36,23 @@ AGENTS = load_agents(ROOT / "prompts" / "agents").profiles.values()
 TOOLS = load_registry(["dates", "hotel", "meetings", "notifications", "research", "travel"]).tools.values()
 WORDED = {tool for prompt in PROMPTS.wordings().values() for tool in (*prompt.words_of, *prompt.beside)}
 """Tools whose results templates word. Those of the others are shown field by field."""
+CITIES = ROOT / "tools" / "packs" / "travel" / "data"
 DATA = ("pine", "demo data")
 ENGLISH = LANGUAGES.get("en").words - {
     word for tag, catalogue in LANGUAGES.catalogues.items() if tag != "en" for word in catalogue.words
 }
 """Common words of English that are no words of another language."""
+CELLS = {
+    *("yes", "no", "none", "free", "not refunded", "not said", "outbound", "return", "open", "resolved"),
+    *(word for _, word in (*_WARMTH, *_SKIES)),
+    *("climate normals", "not a forecast", "forecast", ", then "),
+    *("demo data", "an invented hotel at an invented price"),
+    *("There are more days than attractions; some days are open.", "There is no hotel yet."),
+    "The weather is missing, and with it the dates.",
+    *{place["kind"] for path in CITIES.glob("*.json") for place in json.loads(path.read_text("utf-8"))["attractions"]},
+    *(name_of(code) for kind in ("boards", "beds", "amenities", "topics") for code in known_terms(kind)),
+}
+"""Words in the cells of tables, the names of what a hotel has, and those of weather and sights."""
 EVERYDAY = range(101)
 """Numbers that occur. French and Spanish have another form from a million."""
 
@@ -69,11 +84,22 @@ def spoken(tag: str) -> Language:
     return LANGUAGES.chosen(tag, ())
 
 
+def offline_texts() -> Iterator[str]:
+    """Yield what the offline model says itself: its courtesies, questions and examples."""
+    rules = load_rules(ROOT / "prompts" / "offline")
+    yield from (courtesy.reply for courtesy in rules.manners.courtesies)
+    yield from (text for text in rules.manners.barred.values() if "{" not in text)
+    for domain in rules.domains:
+        yield from domain.requires.values()
+        yield from (question for questions in domain.requires_of.values() for question in questions.values())
+        yield from () if domain.name in ("sim", "research") else domain.examples
+
+
 TEXTS = (
     {text for name in PROMPTS.names() for text in PROMPTS.get(name).messages}
     | {suggestion.text for agent in AGENTS for suggestion in agent.suggestions}
     | {text for tool in TOOLS for text in texts_of(tool) if text[:1].isalpha() and text not in DATA}
-    | {formats.RANGE, *get_args(Criterion)}
+    | {formats.RANGE, *get_args(Criterion), *CELLS, *offline_texts()}
 )
 
 

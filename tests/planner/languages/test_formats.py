@@ -4,10 +4,15 @@ from typing import Any
 
 import pytest
 
+from turnloom.models.runtime.settings import ROOT
+from turnloom.planner.draft.prompts import Prompts
+from turnloom.planner.languages import formats
+from turnloom.planner.languages.catalogues import load_languages
 from turnloom.planner.languages.language import ENGLISH, Language, Words, locale_of
 from turnloom.planner.templates import Templates, fill
 
 TEMPLATES = Templates()
+SHIPPED = load_languages(ROOT / "prompts" / "languages")
 
 
 def language(tag: str, messages: dict[str, Words] | None = None) -> Language:
@@ -127,3 +132,31 @@ def test_many_places_count_against_the_budget() -> None:
 
     with pytest.raises(Exception, match="characters"):
         written(template, ENGLISH)
+
+
+@pytest.mark.parametrize(
+    ("tag", "value", "written"),
+    [
+        ("de", "sea_view", "Meerblick"),
+        ("de", "double bed, single bed (2)", "Doppelbett, Einzelbett (2)"),
+        ("de", "Gion (district), then Nishiki Market (market)", "Gion (Viertel), dann Nishiki Market (Markt)"),
+        ("fr", "Cool, rain likely (climate normals)", "Frais, pluie probable (moyennes climatiques)"),
+        ("de", "Villa_Rosa, Sea Suite", "Villa_Rosa, Sea Suite"),
+        ("en", "sea_view", "sea view"),
+    ],
+)
+def test_words_of_results_that_the_catalogue_has_are_translated(tag: str, value: str, written: str) -> None:
+    """The others, such as names, stay as they are."""
+    assert formats.worded(SHIPPED.chosen(tag, ()), value) == written
+
+
+def test_a_prompt_of_a_language_model_has_no_marks_of_direction() -> None:
+    """They would stand inside its data. What people read has them."""
+    hebrew = Prompts(ROOT / "prompts").spoken(SHIPPED.chosen("he", ()))
+    inputs = {"message": "שלום", "action": None, "steps": [{"result": "Rome"}], "bound": None}
+
+    for_model = hebrew.render("fragments/results", **inputs).text
+    for_people = hebrew.render("responding/stale", at="Rome").text
+
+    assert {"\u200f", "\u2068"}.isdisjoint(for_model)
+    assert not {"\u200f", "\u2068"}.isdisjoint(for_people)

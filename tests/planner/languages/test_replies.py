@@ -69,6 +69,28 @@ def test_a_table_and_what_may_follow_it_are_in_the_users_language(
     assert suggestions(spoken_input)[0].startswith(first)
 
 
+@pytest.mark.parametrize(
+    ("tag", "cells"),
+    [
+        ("en", ["room only", "no", "yes"]),
+        ("de", ["ohne Verpflegung", "nein", "ja"]),
+        ("he", ["ללא ארוחות", "לא", "כן"]),
+        ("ja", ["素泊まり", "いいえ", "はい"]),
+    ],
+)
+def test_the_words_in_a_tables_cells_are_in_the_users_language(
+    reply_input: Callable[..., ReplyInput], given: Callable[..., ReplyInput], tag: str, cells: list[str]
+) -> None:
+    """Those that the tool itself has chosen, and yes and no."""
+    options = [{**FREE["options"][0], "cancellable": is_free} for is_free in (False, True)]
+    result = {**FREE, "options": options}
+    step = StepResult(id="a", tool="pms.get_availability", args={}, status="succeeded", result=result)
+
+    [table] = artifacts_of(given(reply_input(step, agent="hotel"), tag))
+
+    assert [table.data.rows[0][1], *(row[4] for row in table.data.rows)] == cells
+
+
 def test_fields_that_no_template_words_have_titles_in_the_users_language(
     reply_input: Callable[..., ReplyInput], given: Callable[..., ReplyInput]
 ) -> None:

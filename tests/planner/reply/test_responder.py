@@ -49,24 +49,24 @@ def _failed(code: str) -> StepResult:
 @pytest.mark.parametrize(
     ("steps", "more", "written_by"),
     [
-        ((HOTELS, ASKS), {}, "template:responding/places_to_stay@2, responding/question@5"),
-        ((HOTELS, TRIP), {}, "template:responding/itinerary@4"),
-        ((HOTELS,), {"submitted": True}, "template:responding/places_to_stay@2"),
-        ((DATES, HOTELS), {"submitted": True}, "template:responding/places_to_stay@2"),
-        ((TRIP, HOTELS), {"synthesis_hint": "itinerary"}, "template:responding/itinerary@4"),
+        ((HOTELS, ASKS), {}, "template:responding/places_to_stay@3, responding/question@5"),
+        ((HOTELS, TRIP), {}, "template:responding/itinerary@5"),
+        ((HOTELS,), {"submitted": True}, "template:responding/places_to_stay@3"),
+        ((DATES, HOTELS), {"submitted": True}, "template:responding/places_to_stay@3"),
+        ((TRIP, HOTELS), {"synthesis_hint": "itinerary"}, "template:responding/itinerary@5"),
         ((HOTELS,), {"synthesis_hint": "itinerary"}, "llm:scripted"),
         ((HOTELS,), {"synthesis_hint": "late"}, "llm:scripted"),
         ((_failed("TOOL_TIMEOUT"),), {}, "template:responding/results@4"),
         ((_failed("REAUTH_REQUIRED"),), {}, "template:responding/refused/reauth_required@2"),
         ((_failed("CONFLICT"), DATES), {}, "template:responding/refused/conflict@2"),
-        ((_failed("CONFLICT"), TRIP), {}, "template:responding/itinerary@4"),
+        ((_failed("CONFLICT"), TRIP), {}, "template:responding/itinerary@5"),
         ((_failed("CONFLICT"), _failed("NOT_FOUND")), {}, "template:responding/results@4"),
         ((_failed("../results"),), {}, "template:responding/results@4"),
         ((), {}, "llm:scripted"),
-        ((WEATHER,), {"ending": "cancelled"}, "template:responding/cancelled@4, responding/weather@2"),
-        ((HOTELS, TRIP), {"ending": "superseded"}, "template:responding/superseded@4, responding/itinerary@4"),
-        ((HOTELS, TRIP), {"ending": "late"}, "template:responding/itinerary@4"),
-        ((WEATHER,), {"ending": "late"}, "template:responding/late@4, responding/weather@2"),
+        ((WEATHER,), {"ending": "cancelled"}, "template:responding/cancelled@4, responding/weather@3"),
+        ((HOTELS, TRIP), {"ending": "superseded"}, "template:responding/superseded@4, responding/itinerary@5"),
+        ((HOTELS, TRIP), {"ending": "late"}, "template:responding/itinerary@5"),
+        ((WEATHER,), {"ending": "late"}, "template:responding/late@4, responding/weather@3"),
         ((WEATHER,), {"synthesis_hint": "no_such_hint"}, "llm:scripted"),
         ((WEATHER,), {"synthesis_hint": "../agents/travel"}, "llm:scripted"),
         ((WEATHER, _failed("TOOL_TIMEOUT")), {}, "llm:scripted"),
@@ -121,7 +121,7 @@ def test_the_results_template_stands_in(
 
     composed = compose(reply_input(WEATHER), llm)
 
-    assert composed.written_by == "template:responding/weather@2"
+    assert composed.written_by == "template:responding/weather@3"
     assert "The weather in Rome" in composed.reply.text
 
 
@@ -196,7 +196,7 @@ def test_a_place_that_nobody_knows_gets_no_empty_itinerary(
 @pytest.mark.parametrize("domain", load_rules(settings().prompts_dir / "offline").domains, ids=lambda rules: rules.name)
 def test_help_passes_its_own_check(llm: OpenAIModel, reply_input: Callable[..., ReplyInput], domain: Domain) -> None:
     """Examples of what can be asked hold no figure that a strict agent could not say."""
-    said = shipped().render("offline/unable", can=[domain.can]).text
+    said = shipped().render("offline/unable", examples=domain.examples).text
 
     composed = compose(reply_input(agent="travel", reply=said), llm)
 

@@ -93,7 +93,7 @@ def _table(found: Availability) -> TableArtifact | None:
             name_of(option.board_code),
             as_number(option.price_total),
             option.currency,
-            "yes" if option.cancellable else "no",
+            option.cancellable,
             option.quota,
         ]
         for option in found.options

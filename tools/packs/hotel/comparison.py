@@ -12,7 +12,7 @@ from turnloom.tools.packs.hotel.catalogue import Bed
 from turnloom.tools.packs.hotel.stays import QUOTE_GOOD_S, Option, Party, StayQuery, option_of, party_of, read_stay
 from turnloom.tools.packs.hotel.store.inventory import Quote
 from turnloom.tools.packs.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
-from turnloom.tools.packs.hotel.terms import name_of
+from turnloom.tools.packs.hotel.terms import counted, name_of
 from turnloom.tools.registry import tool
 
 Criterion = Literal["price", "board", "beds", "amenities", "cancellation", "guests"]
@@ -123,7 +123,7 @@ def _value(option: ComparedOption, criterion: Criterion) -> Any:
     values: dict[Criterion, Any] = {
         "price": f"{option.price_total} {option.currency}",
         "board": name_of(option.board_code),
-        "beds": ", ".join(f"{bed.count} {name_of(bed.kind)}" for bed in option.beds),
+        "beds": ", ".join(counted(bed.kind, bed.count) for bed in option.beds),
         "amenities": ", ".join(name_of(code) for code in option.amenities),
         "cancellation": "free" if option.cancellable else "not refunded",
         "guests": option.sleeps or "not said",

@@ -6,7 +6,7 @@ from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.hotel.catalogue import Bed
 from turnloom.tools.packs.hotel.stays import HotelId
 from turnloom.tools.packs.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
-from turnloom.tools.packs.hotel.terms import name_of
+from turnloom.tools.packs.hotel.terms import counted, name_of
 from turnloom.tools.registry import tool
 
 
@@ -44,7 +44,7 @@ def _table(found: HotelRooms) -> TableArtifact:
     rows: list[list[str | int | float | bool | None]] = [
         [
             room.name,
-            ", ".join(f"{bed.count} {name_of(bed.kind)}" for bed in room.beds),
+            ", ".join(counted(bed.kind, bed.count) for bed in room.beds),
             room.sleeps or "not said",
             ", ".join(name_of(code) for code in room.board_options),
             ", ".join(name_of(code) for code in room.amenities),

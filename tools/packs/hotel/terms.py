@@ -34,6 +34,11 @@ def name_of(code: str) -> str:
     return next((kind[code][0] for kind in _terms().values() if code in kind), code.replace("_", " "))
 
 
+def counted(code: str, count: int) -> str:
+    """Return the name of a thing with the number of them, for a cell of an artifact."""
+    return f"{name_of(code)} ({count})" if count > 1 else name_of(code)
+
+
 @lru_cache
 def _terms() -> dict[str, dict[str, list[str]]]:
     read: dict[str, dict[str, list[str]]] = read_yaml(_FILE.read_text("utf-8"))
