@@ -34,6 +34,7 @@ COMMANDS = {
     "redrive": "turnloom.workers.cli.redrive:redrive",
     "plan": "turnloom.workers.cli.catalogue:plan",
     "eval": "turnloom.workers.cli.eval:evaluate",
+    "simulate": "turnloom.workers.cli.simulate:simulate",
     "tools": "turnloom.workers.cli.tools:tools",
     "agents": "turnloom.workers.cli.catalogue:agents",
     "mcp": "turnloom.workers.cli.mcp:mcp",
