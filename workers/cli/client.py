@@ -38,6 +38,10 @@ class Api:
         """Return a turn as it stands."""
         return self._answer("GET", f"/v1/turns/{turn_id}")
 
+    def trace(self, turn_id: str) -> dict[str, Any]:
+        """Return where a turn's plans and reply come from."""
+        return self._answer("GET", f"/v1/turns/{turn_id}/trace.json")
+
     def memory(self, conversation_id: str) -> dict[str, Any]:
         """Return what is settled and remembered in a conversation."""
         return self._answer("GET", f"/v1/conversations/{conversation_id}/memory")

@@ -20,6 +20,9 @@ from turnloom.workers.embedded.stack import StackOptions
 from turnloom.workers.evals.conversations import Golden, load_golden
 from turnloom.workers.evals.runner import GoldenResult, hold
 
+_PLANNING = frozenset({"plan", "revision", "repair", "direct"})
+"""Purposes of calls that draft a plan."""
+
 
 @click.command("eval")
 @click.option("--agent", "agents", multiple=True, help="Only this agent's conversations.  [default: all agents']")
@@ -86,11 +89,22 @@ def _report(held: Sequence[GoldenResult]) -> dict[str, Any]:
         "passed": sum(one.difference is None for one in held),
         "turns": len(turns),
         **{name: sum(usage[name] for usage in used) for name in ("llm_calls", "prompt_tokens", "completion_tokens")},
+        **_troubles(turns, [call for one in held for call in one.calls]),
         "cost": None if any(usage["cost"] is None for usage in used) else sum(usage["cost"] for usage in used),
         "p50_ms": _percentile(times_ms, 50),
         "p95_ms": _percentile(times_ms, 95),
     }
     return {"conversations": [_line(one) for one in held], "total": total}
+
+
+def _troubles(turns: Sequence[dict[str, Any]], calls: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Count the plans that were repaired, those that were refused after it too, and those that ended in the middle."""
+    planning = [call for call in calls if call["purpose"] in _PLANNING]
+    return {
+        "repaired": sum(call["purpose"] == "repair" for call in planning),
+        "refused": sum((turn["error"] or {}).get("code") == "invalid_plan" for turn in turns),
+        "truncated": sum(call["finish_reason"] in ("length", "cut") for call in planning),
+    }
 
 
 def _line(held: GoldenResult) -> dict[str, Any]:
@@ -110,5 +124,6 @@ def _show(total: dict[str, Any]) -> None:
     if total["turns"]:
         click.echo(
             f"{total['turns']} turns, p50 {total['p50_ms']:.0f} ms, p95 {total['p95_ms']:.0f} ms;"
-            f" {total['llm_calls']} calls of the language model, {tokens} tokens, {cost}"
+            f" {total['llm_calls']} calls of the language model, {tokens} tokens, {cost};"
+            f" plans: {total['repaired']} repaired, {total['refused']} refused, {total['truncated']} truncated"
         )

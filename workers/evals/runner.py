@@ -24,6 +24,8 @@ class GoldenResult:
     golden: Golden
     turns: list[dict[str, Any]]
     """The turns as the API shows them."""
+    calls: list[dict[str, Any]]
+    """The calls of the language model for these turns, as their traces show them."""
     difference: str | None
     """The first difference from the expectations; later messages were not sent. None: it passed."""
 
@@ -37,16 +39,18 @@ def hold(api: Api, golden: Golden) -> GoldenResult:
     """Send a conversation's messages, each after the previous turn has ended, until one is not answered as expected."""
     conversation_id = str(new_id())
     turns: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
     for number, said in enumerate(golden.turns, 1):
         message = _message(said, turns)
         try:
             turns.append(_answered(api, golden, said, message, conversation_id))
+            calls += api.trace(turns[-1]["turn_id"])["llm_calls"]
             found = _difference(api, said, turns[-1], golden)
         except Unavailable as error:
             found = str(error)
         if found:
-            return GoldenResult(golden, turns, f"turn {number} ({message!r}): {found}")
-    return GoldenResult(golden, turns, None)
+            return GoldenResult(golden, turns, calls, f"turn {number} ({message!r}): {found}")
+    return GoldenResult(golden, turns, calls, None)
 
 
 def _message(said: GoldenMessage, turns: Sequence[dict[str, Any]]) -> str:
