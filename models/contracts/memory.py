@@ -1,25 +1,10 @@
 """A conversation's memory is what it keeps from turn to turn: for its next planner and responder, and for callers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from turnloom.models.contracts.base import Contract, Moment
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """The message and the reply of one finished turn of the conversation."""
-
-    message: str
-    reply: str
-    seen: bool = True
-    """Whether the reply has reached the person, as far as we know."""
-
-    @property
-    def told(self) -> str:
-        """The reply as a language model is to know it."""
-        return self.reply if self.seen else f"[This reply did not reach the user:] {self.reply}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +25,37 @@ class RecalledResult:
     only tells what was done or found."""
 
     def shown(self) -> dict[str, Any]:
-        """Return the entry as prompts and readers see it."""
-        return {
-            "tool": self.tool,
-            "args": self.args,
-            "result": self.result,
-            "turn": self.turn,
-            "step": self.step,
-            "age_s": self.age_s,
-        }
+        """Return the entry as a prompt shows it apart from the turn that found it."""
+        return {"tool": self.tool, "args": self.args, "result": self.result, "age_s": self.age_s}
+
+    def shown_with(self, seq: int) -> dict[str, Any]:
+        """Return the entry as a prompt shows it with the turn of this number. It never changes as time goes by."""
+        return {"id": self.name_in(seq), "tool": self.tool, "args": self.args, "result": self.result}
+
+    def name_in(self, seq: int) -> str:
+        """Return the name under which a prompt refers to an entry that it shows with the turn of this number."""
+        return f"{seq}.{self.step}"
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The message and the reply of one finished turn of the conversation."""
+
+    message: str
+    reply: str
+    seen: bool = True
+    """Whether the reply has reached the person, as far as we know."""
+    turn: str = ""
+    """The turn's id; empty where nobody asks for it."""
+    seq: int = 0
+    """The turn's number in the conversation."""
+    found: Sequence[RecalledResult] = ()
+    """Results of the turn that a prompt shows with it, oldest first."""
+
+    @property
+    def told(self) -> str:
+        """The reply as a language model is to know it."""
+        return self.reply if self.seen else f"[This reply did not reach the user:] {self.reply}"
 
 
 class RememberedResult(Contract):

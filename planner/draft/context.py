@@ -85,9 +85,10 @@ def known(context: PlanningContext) -> list[Rendered]:
     """
     slots = shown(context.slots, context.agent.slots)
     render, parts = context.prompts.render, []
-    if context.summary or slots or context.memory or context.asked:
+    memory = [entry.shown() for entry in context.memory if entry.holds]
+    earlier = [*_doubtful(context.history), *(entry.shown() for entry in context.memory if not entry.holds)]
+    if context.summary or slots or memory or earlier or context.asked:
         of_conversation = {"summary": context.summary, "slots": slots, "asked": list(context.asked)}
-        memory, earlier = ([one.shown() for one in context.memory if one.holds is holds] for holds in (True, False))
         parts.append(render("planning/known", **of_conversation, memory=memory, earlier=earlier))
     if context.unavailable and context.mode != "direct":
         parts.append(render("planning/unavailable", unavailable=context.unavailable))
@@ -103,17 +104,27 @@ def known_facts(context: PlanningContext) -> list[Rendered]:
     return []
 
 
+def _doubtful(history: Sequence[Exchange]) -> list[str]:
+    """Return the names of the results with these exchanges on which a plan cannot build."""
+    return [entry.name_in(exchange.seq) for exchange in history for entry in exchange.found if not entry.holds]
+
+
 def _standing(context: PlanningContext) -> list[Step]:
     ran = {step.id for step in context.done}
     return kept(context.last, ran, context.contradicted) if context.last else []
 
 
 def history_messages(history: Sequence[Exchange], prompts: Prompts) -> list[PromptMessage]:
-    """Return earlier turns as messages of a prompt. An exchange that a caller brought along may lack one of the two."""
+    """Return earlier turns as messages of a prompt, with what they found. What is said of a turn never changes.
+
+    An exchange that a caller brought along may lack its message or its reply.
+    """
     messages: list[PromptMessage] = []
     for exchange in history:
         if exchange.message:
-            messages.append({"role": "user", "content": prompts.render("planning/past", message=exchange.message).text})
+            found = [entry.shown_with(exchange.seq) for entry in exchange.found]
+            past = prompts.render("planning/past", message=exchange.message, found=found)
+            messages.append({"role": "user", "content": past.text})
         if exchange.reply:
             messages.append({"role": "assistant", "content": exchange.told})
     return messages

@@ -4,13 +4,17 @@ In: a planning context with everything.  Out: the same with the parts that fit, 
 context gives the same bytes. The budget covers summary, knowledge, history, memory and results. Rules, tools and the
 message itself are always included and come on top.
 
+While everything fits, the past is appended: each exchange is followed by what its turn found. Only what is left over is
+chosen for the message.
+
 There is no vocabulary for every model, so a token is taken for four bytes of UTF-8. That is about right for English,
 and closer for other scripts than four characters would be.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from turnloom.models.contracts.memory import Exchange, RecalledResult
@@ -28,8 +32,9 @@ _GONE = "…"
 _HISTORY_HALF_LIFE = 4
 """An exchange counts half after this many further exchanges."""
 _ALL_FIRST = 10
-"""Added to the score of exchanges that take at most half of the budget. They all stay, so that the next prompt only
-adds to this one and a provider's prompt cache holds."""
+"""Added to the score of exchanges that take at most half of the budget. They all stay."""
+_STEADY = 4
+"""Results that stand with their turns begin at a turn whose number is a multiple of this."""
 _MEMORY_HALF_LIFE_S = 1_800
 _SHORTEST_WORD = 3
 """Shorter words, such as "of", say little about a message."""
@@ -44,8 +49,9 @@ def tokens(value: Any) -> int:
 
 
 def history_tokens(history: Sequence[Exchange]) -> int:
-    """Estimate the tokens of exchanges."""
-    return sum(tokens(exchange.message) + tokens(exchange.reply) for exchange in history)
+    """Estimate the tokens of exchanges, and of the results that stand with them."""
+    said = sum(tokens(exchange.message) + tokens(exchange.reply) for exchange in history)
+    return said + sum(_found_tokens(exchange) for exchange in history)
 
 
 def wants_summary(history: Sequence[Exchange], agent: AgentProfile) -> bool:
@@ -90,15 +96,26 @@ def packed(context: PlanningContext) -> PlanningContext:
     done = _cut_results(context.done, budget // 3)
     used = sum(tokens(part) for part in (summary, context.knowledge) if part)
     used += sum(tokens(step.result) for step in done if step.result is not None)
-    memory = _cut_memory(context, budget)
-    kept = _chosen([*_exchanges(context), *_entries(memory, _words(context.message))], budget - used)
-    return replace(
-        context,
-        summary=summary,
-        done=done,
-        history=[exchange for place, exchange in enumerate(context.history) if ("history", place) in kept],
-        memory=[entry for place, entry in enumerate(memory) if ("memory", place) in kept],
-    )
+    context = replace(context, summary=summary, done=done)
+    return _appended(context, budget - used) or _rechosen(context, budget - used)
+
+
+def _appended(context: PlanningContext, room: int) -> PlanningContext | None:
+    """Return the context with each exchange followed by its results; None if that does not fit.
+
+    The next prompt only adds to this one, so that a provider's prompt cache holds. Results without a place beside their
+    exchange are chosen for the message.
+    """
+    budget = context.agent.context_tokens
+    history = _with_results(context.history, context.memory, budget)
+    room -= history_tokens(history)
+    if history_tokens(context.history) > budget // 2 or room < 0:
+        return None
+    beside = {(entry.turn, entry.step) for exchange in history for entry in exchange.found}
+    rest = [entry for entry in _cut_memory(context, budget) if (entry.turn, entry.step) not in beside]
+    kept = _chosen(_entries(rest, _words(context.message)), room)
+    memory = [entry for place, entry in enumerate(rest) if ("memory", place) in kept]
+    return replace(context, history=history, memory=memory)
 
 
 def _cut_memory(context: PlanningContext, budget: int) -> list[RecalledResult]:
@@ -116,6 +133,41 @@ def _cut_memory(context: PlanningContext, budget: int) -> list[RecalledResult]:
         entry if place in whole else replace(entry, result=cut(entry.result, budget // _LINES))
         for place, entry in enumerate(memory)
     ]
+
+
+def _rechosen(context: PlanningContext, room: int) -> PlanningContext:
+    """Return the context with the exchanges and results that fit the message best."""
+    memory = _cut_memory(context, context.agent.context_tokens)
+    kept = _chosen([*_exchanges(context), *_entries(memory, _words(context.message))], room)
+    return replace(
+        context,
+        history=[exchange for place, exchange in enumerate(context.history) if ("history", place) in kept],
+        memory=[entry for place, entry in enumerate(memory) if ("memory", place) in kept],
+    )
+
+
+def _with_results(history: Sequence[Exchange], memory: Sequence[RecalledResult], budget: int) -> list[Exchange]:
+    """Return exchanges with the results of their turns, as far as these take at most three eighths of the budget.
+
+    Beyond that they begin at a turn whose number is a multiple of four, so that the beginning seldom moves.
+    """
+    whole = [replace(exchange, found=_found(exchange, memory, budget // 8)) for exchange in history]
+    sizes = accumulate(_found_tokens(exchange) for exchange in reversed(whole))
+    fitting = sum(size <= budget * 3 // 8 for size in sizes)
+    first = len(whole) - fitting
+    steady = (place for place in range(first, len(whole)) if history[place].seq % _STEADY == 0)
+    start = next(steady, first) if first else 0
+    return [*history[:start], *whole[start:]]
+
+
+def _found(exchange: Exchange, memory: Sequence[RecalledResult], limit: int) -> tuple[RecalledResult, ...]:
+    """Return the results of an exchange's turn, oldest first, each cut without regard to any other."""
+    entries = (entry for entry in reversed(memory) if entry.turn == exchange.turn)
+    return tuple(replace(entry, result=cut(entry.result, limit)) for entry in entries)
+
+
+def _found_tokens(exchange: Exchange) -> int:
+    return sum(tokens(entry.shown_with(exchange.seq)) for entry in exchange.found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +198,7 @@ def _entries(memory: Sequence[RecalledResult], wanted: frozenset[str]) -> Iterat
         yield _Candidate("memory", place, tokens(shown), (1 + relevance) * 0.5 ** (entry.age_s / _MEMORY_HALF_LIFE_S))
 
 
-def _chosen(candidates: Sequence[_Candidate], room: int) -> frozenset[tuple[str, int]]:
+def _chosen(candidates: Iterable[_Candidate], room: int) -> frozenset[tuple[str, int]]:
     """Return kind and place of the best candidates that fit together."""
     kept = set()
     for candidate in sorted(candidates, key=lambda each: (-each.score, each.kind, -each.place)):

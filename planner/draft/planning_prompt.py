@@ -5,12 +5,11 @@ conversation or a turn is appended, so that a provider's prompt cache serves the
 """
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
-
-from pydantic import BaseModel
 
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.local_time import timezone_of
@@ -56,6 +55,8 @@ def plan_form(context: PlanningContext) -> dict[str, Any]:
 
 
 _MOST_EXAMPLES = 2
+_SHORT = 40
+"""Characters of fields that are written out each time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,11 +124,18 @@ def _observed(step: StepResult) -> dict[str, Any]:
 
 
 def _described(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """Describe the tools. A playbook has the result of one of its tools, and that schema is not shown twice."""
-    first: dict[type[BaseModel], str] = {}
+    """Describe the tools. Fields that make up another tool's result are written once: `...NAME` stands for them."""
+    described: list[dict[str, Any]] = []
+    names: dict[str, str] = {}
     for tool in tools:
-        first.setdefault(tool.output, tool.name)
-    return [_describe(tool, first[tool.output]) for tool in tools]
+        result = signature(tool.output_schema)
+        fields = result[1:-1]
+        for others, name in names.items():
+            result = re.sub(rf"(?<=[{{ ]){re.escape(others)}(?=[,}}])", f"...{name}", result)
+        described.append({"name": tool.name, "effect": tool.effect, "description": tool.description, "result": result})
+        if len(fields) > _SHORT:
+            names.setdefault(fields, tool.name)
+    return described
 
 
 def _examples(agent: AgentProfile, tools: Sequence[Tool]) -> list[dict[str, str]]:
@@ -139,13 +147,3 @@ def _examples(agent: AgentProfile, tools: Sequence[Tool]) -> list[dict[str, str]
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _describe(tool: Tool, result_of: str) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "effect": tool.effect,
-        "description": tool.description,
-        "result": signature(tool.output_schema) if result_of == tool.name else None,
-        "result_of": result_of,
-    }

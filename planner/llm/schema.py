@@ -253,7 +253,7 @@ def _told(schema: Schema, texts: Texts, path: str = "") -> Schema:
         return schema | {"items": _told(schema["items"], texts, path)}
     fields = {}
     for name, inner in schema.get("properties", {}).items():
-        text = texts.get(path + name)
+        text = texts.get(path + name) if inner != NULL else None
         fields[name] = _told(inner, texts, f"{path}{name}.") | ({"description": text} if text else {})
     return schema | {"properties": fields} if fields else schema
 

@@ -97,9 +97,9 @@ def _another(hint: str | None, body: dict[str, Any]) -> str | None:
 
 def _recalled(hint: str, plan: dict[str, Any], sent: Sent) -> str:
     """Return the answer for which the other model would have used a template without steps."""
-    entries = [entry for entry in (*sent.memory, *sent.earlier) if entry["tool"] == _WORDED.get(hint)]
-    if entries:
-        return f"Once more: {_said(min(entries, key=lambda entry: entry['age_s'])['result'])}."
+    newest = next((entry for entry in sent.remembered if entry["tool"] == _WORDED.get(hint)), None)
+    if newest is not None:
+        return f"Once more: {_said(newest['result'])}."
     noted = {name: value for name, value in (plan["slots"] or {}).items() if value is not None}
     return f"I have noted {_said(noted)}." if noted else "For which dates shall it be, and for which room?"
 

@@ -114,28 +114,29 @@ create function hot.past(p_past jsonb) returns table (seq int, message text, rep
     from jsonb_array_elements(p_past) with ordinality as listed(e, place)
 $$;
 
--- The last p_most answered exchanges of a turn's conversation that its summary does not cover, oldest first: [{message,
--- reply, seen}]. What came later and was planned was written before the turn; what came later and was only stopped is
--- none of its past, nor what was rolled back.
+-- The last p_most answered exchanges of a turn's conversation that its summary does not cover, oldest first: [{turn,
+-- seq, message, reply, seen}]; those that it was opened with have no turn. What came later and was planned was written
+-- before the turn; what came later and was only stopped is none of its past, nor what was rolled back.
 create function hot.history(p_turn turns, p_past jsonb, p_summary_seq int, p_most int) returns jsonb
 language plpgsql stable as $$
 begin
   return (
-    select coalesce(jsonb_agg(jsonb_build_object('message', e.message, 'reply', e.text, 'seen', e.seen)
+    select coalesce(jsonb_agg(jsonb_build_object('turn', coalesce(e.id::text, ''), 'seq', e.seq, 'message', e.message,
+                                                 'reply', e.text, 'seen', e.seen)
                               order by e.finished_at nulls first, e.seq), '[]')
-      from (select x.seq, x.message, r.text, x.finished_at, x.channel = 'api' or hot.is_seen(x.id) as seen
+      from (select x.id, x.seq, x.message, r.text, x.finished_at, x.channel = 'api' or hot.is_seen(x.id) as seen
               from turns x join replies r on r.turn_id = x.id
              where x.tenant_id = p_turn.tenant_id and x.conversation_id = p_turn.conversation_id
                and x.seq > p_summary_seq and x.seq >= p_turn.seq - p_most
                and (x.seq < p_turn.seq or x.planning_at is not null)
                and not hot.is_rolled_back(x.superseded_by)
              union all
-            select p.seq, p.message, p.reply, null, true from hot.past(p_past) p where p.seq > p_summary_seq
+            select null, p.seq, p.message, p.reply, null, true from hot.past(p_past) p where p.seq > p_summary_seq
              order by seq desc limit p_most) e);
 end $$;
 
--- What the planner of a turn is told of its conversation. Out: {summary, history: [{message, reply, seen}], asked:
--- [{tool, args, needs}], memory, with what may be in doubt}.
+-- What the planner of a turn is told of its conversation. Out: {summary, history: [{turn, seq, message, reply, seen}],
+-- asked: [{tool, args, needs}], memory, with what may be in doubt}.
 create function hot.recall(p_turn turns, p_most int, p_results int) returns jsonb language plpgsql stable as $$
 declare
   c conversations;

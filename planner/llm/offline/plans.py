@@ -128,10 +128,8 @@ def _asking(domain: Domain, facts: Facts, said: Facts) -> dict[str, Any] | None:
 
 def _recounting(sent: Sent, domain: Domain, facts: Facts, said: Facts) -> dict[str, Any] | None:
     """Return a plan that answers from what earlier turns did or found; None if nothing remembered answers."""
-    # Both lists have their newest entry first, and the sort keeps that order within a second.
-    newest_first = sorted((*sent.memory, *sent.earlier), key=lambda entry: entry["age_s"])
     fitting = [one for one in domain.recounts if facts.keys() >= {*one.conditions}]
-    hint = next((one.hint for entry in newest_first for one in fitting if one.tool == entry["tool"]), None)
+    hint = next((one.hint for entry in sent.remembered for one in fitting if one.tool == entry["tool"]), None)
     return None if hint is None else _plan("The conversation remembers it.", [], said, hint=hint)
 
 
@@ -169,12 +167,11 @@ def _questions(domain: Domain, facts: Facts) -> dict[str, str]:
 
 
 def _recalled(memory: list[dict[str, Any]], domain: Domain) -> Facts:
-    """Return the facts in the newest remembered results. A result that was cut short holds none."""
+    """Return the facts in the newest of these results, newest first. A result that was cut short holds none."""
     facts = {}
     for name, source in domain.recalls.items():
         tool, _, field = source.partition(":")
-        entries = [entry for entry in memory if entry["tool"] == tool]
-        newest = min(entries, key=lambda entry: entry["age_s"], default={"result": None})["result"]
+        newest = next((entry["result"] for entry in memory if entry["tool"] == tool), None)
         if isinstance(newest, Mapping) and newest.get(field):
             facts[name] = newest[field]
     return facts

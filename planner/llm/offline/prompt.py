@@ -44,9 +44,9 @@ class Sent:
     slot_names: list[str]
     """Slots that the plan should write down, if the response format asks for them."""
     memory: list[dict[str, Any]]
-    """Results of earlier turns that still hold."""
-    earlier: list[dict[str, Any]]
-    """What earlier turns did, and results that may have changed since."""
+    """Results of earlier turns that still hold, newest first."""
+    remembered: list[dict[str, Any]]
+    """These, what earlier turns did, and results that may have changed since, newest first."""
     summary: str | None
     draft: str | None
     """The reply to judge, if the request asks for a judgement."""
@@ -74,6 +74,7 @@ def read_request(body: dict[str, Any]) -> Sent:
     if not isinstance(messages, list) or not messages:
         raise ValueError("`messages` must be a list with at least one message")
     said: list[str] = []
+    found: list[Any] = []
     tagged: dict[str, Any] = {}
     for message in messages:
         content = message.get("content") if isinstance(message, dict) else None
@@ -81,12 +82,14 @@ def read_request(body: dict[str, Any]) -> Sent:
             raise ValueError("each message needs a `role` and a text as `content`")  # noqa: TRY004 - what a caller sent
         # A message about our last answer is skipped. The message to answer stays the same.
         if message.get("role") == "user" and not ("<faults>" in content or "<reasons>" in content):
+            found += tagged.get("memory", [])
             tagged = {name: json.loads(text) for name, text in _TAGGED.findall(content)}
             said.append(tagged.get("message", content))
     plan, defined = _plan_schema(body.get("response_format"))
     steps = plan["steps"] if plan else None
     rules = "\n".join(message["content"] for message in messages if message.get("role") == "system")
     calls = _calls(steps, defined)
+    memory, remembered = _remembered(found[::-1], tagged.get("memory", []), tagged.get("earlier", []))
     return Sent(
         messages=said,
         rules=rules,
@@ -100,8 +103,8 @@ def read_request(body: dict[str, Any]) -> Sent:
         call_fields={tool: list(fields) for tool, fields in (calls or {}).items()},
         slots=tagged.get("slots", {}),
         slot_names=list(plan.get("slots", {}).get("properties", {})) if plan else [],
-        memory=tagged.get("memory", []),
-        earlier=tagged.get("earlier", []),
+        memory=memory,
+        remembered=remembered,
         summary=tagged.get("summary"),
         draft=tagged.get("draft"),
         exchanges=tagged.get("exchanges"),
@@ -111,6 +114,17 @@ def read_request(body: dict[str, Any]) -> Sent:
         unavailable=tagged.get("unavailable", {}),
         knowledge=tagged.get("knowledge", {}),
     )
+
+
+def _remembered(found: list[Any], memory: list[Any], earlier: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the results of earlier turns that hold, and all of them, newest first.
+
+    `found`: those that stand with their turns, newest first. `earlier`: others that do not hold, or ids of those.
+    """
+    doubtful = [entry for entry in earlier if isinstance(entry, dict)]
+    beside = sorted([*memory, *doubtful], key=lambda entry: entry["age_s"])
+    holding = [entry for entry in found if entry["id"] not in earlier]
+    return [*holding, *(entry for entry in beside if entry not in doubtful)], [*found, *beside]
 
 
 def _plan_schema(response_format: Any) -> tuple[dict[str, Any] | None, dict[str, Any]]:

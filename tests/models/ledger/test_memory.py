@@ -193,4 +193,4 @@ def test_only_final_turns_are_summed_up_and_once() -> None:
     assert [each["message"] for each in other.history] == ["m0", "m1", "m2", "m3"]
     assert kept == (True, False)
     told = recall(current)
-    assert (told.summary, [each.message for each in told.history]) == ("first", ["m2", "m3"])
+    assert (told.summary, [(each.seq, each.message) for each in told.history]) == ("first", [(3, "m2"), (4, "m3")])

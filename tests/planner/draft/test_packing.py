@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import planning_messages
 from turnloom.planner.draft.packing import cut, history_tokens, older, packed, tokens, wants_summary
+from turnloom.planner.llm.protocol import PromptMessage
 
 Context = Callable[..., PlanningContext]
 
@@ -56,7 +58,10 @@ def _spent(context: PlanningContext) -> int:
 def test_no_past_exceeds_the_budget(
     context: Context, history: list[Exchange], memory: list[RecalledResult], results: list[Any], summary: str | None
 ) -> None:
-    """This holds for any past. The fact that a step has ended is never left out."""
+    """This holds for any past, and the same past is packed in the same way.
+
+    The fact that a step has ended is never left out.
+    """
     done = [_done(result, number) for number, result in enumerate(results)]
     given_all = context("hello", history=history, memory=memory, done=done, summary=summary, revision=1)
 
@@ -64,7 +69,7 @@ def test_no_past_exceeds_the_budget(
 
     assert _spent(fits) <= given_all.agent.context_tokens
     assert [step.id for step in fits.done] == [step.id for step in done]
-    assert packed(fits) == fits
+    assert packed(given_all) == fits
 
 
 @given(value=values, limit=some.integers(2, 200))
@@ -172,7 +177,7 @@ def test_slots_and_memory_are_told_as_data(context: Context) -> None:
 
     content = messages[-1]["content"]
     assert (content.count("</memory>"), content.count("</slots>")) == (1, 1)
-    assert "planning/known@3" in prompts
+    assert "planning/known@4" in prompts
 
 
 @pytest.mark.parametrize(
@@ -200,3 +205,46 @@ def test_a_short_history_stays_whole_beside_much_memory(context: Context) -> Non
 
     assert list(fits.history) == history
     assert 0 < len(fits.memory) < len(memory)
+
+
+def _conversation(turns: int, age_s: int = 0) -> tuple[list[Exchange], list[RecalledResult]]:
+    """Return a conversation, and what each of its turns found."""
+    numbers, places = range(1, turns + 1), ["place " * 70] * 4
+    history = [Exchange(f"city {n}", f"Seen {n}.", turn=f"t{n}", seq=n) for n in numbers]
+    found = [replace(_remembered(places, age_s=age_s - n, n=n), turn=f"t{n}") for n in numbers]
+    return history, found[::-1]
+
+
+def _messages(context: Context, turns: int, message: str) -> list[PromptMessage]:
+    history, memory = _conversation(turns, age_s=1_000 + turns * 60)
+    return planning_messages(context(message, history=history, memory=memory))[0]
+
+
+def test_a_prompt_adds_to_the_one_before(context: Context) -> None:
+    """What a turn found stands with its message, in words that neither the time nor a later message changes."""
+    before, after = _messages(context, 3, "city 1 once more"), _messages(context, 4, "What about city 2?")
+
+    assert after[: len(before) - 1] == before[:-1]
+    assert [message["content"].count("<memory>\n") for message in after[1:]] == [1, 0, 1, 0, 1, 0, 1, 0, 0]
+    assert '"id": "4.s"' in after[-3]["content"]
+
+
+def test_the_first_result_that_stands_seldom_moves(context: Context) -> None:
+    """Where all results are too many, those of several old turns go at once. Most prompts add to the one before."""
+    prompts = [_messages(context, turns, "and now?") for turns in range(1, 15)]
+
+    added = [after[: len(before) - 1] == before[:-1] for before, after in pairwise(prompts)]
+
+    assert added.count(False) in range(1, 5)
+    assert all("<memory>" in messages[-3]["content"] for messages in prompts)
+
+
+def test_a_result_that_holds_no_longer_is_named(context: Context) -> None:
+    """It stays where it stands, and the last message says that it may have changed since."""
+    history, memory = _conversation(2)
+    doubted = [replace(memory[0], holds=False), memory[1]]
+
+    messages, _ = planning_messages(context("hello", history=history, memory=doubted))
+
+    assert messages[1:-1] == planning_messages(context("hello", history=history, memory=memory))[0][1:-1]
+    assert '<earlier>\n["2.s"]\n</earlier>' in messages[-1]["content"]
