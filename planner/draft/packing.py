@@ -104,7 +104,7 @@ def _appended(context: PlanningContext, room: int) -> PlanningContext | None:
     """Return the context with each exchange followed by its results; None if that does not fit.
 
     The next prompt only adds to this one, so that a provider's prompt cache holds. Results without a place beside their
-    exchange are chosen for the message.
+    exchange are chosen for the message; they are paid for in every turn, so they take an eighth of the budget at most.
     """
     budget = context.agent.context_tokens
     history = _with_results(context.history, context.memory, budget)
@@ -113,7 +113,7 @@ def _appended(context: PlanningContext, room: int) -> PlanningContext | None:
         return None
     beside = {(entry.turn, entry.step) for exchange in history for entry in exchange.found}
     rest = [entry for entry in _cut_memory(context, budget) if (entry.turn, entry.step) not in beside]
-    kept = _chosen(_entries(rest, _words(context.message)), room)
+    kept = _chosen(_entries(rest, _words(context.message)), min(room, budget // 8))
     memory = [entry for place, entry in enumerate(rest) if ("memory", place) in kept]
     return replace(context, history=history, memory=memory)
 

@@ -6,7 +6,7 @@ each message only adds to them, so that a provider's prompt cache holds. `tools.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,6 +21,8 @@ from turnloom.tools.registry import Registry, Tool
 
 _PER_MESSAGE = 6
 """Most tools that one message adds."""
+_WELL = 0.3
+"""A tool that matches a message at least this share of the best match fits it well."""
 _BEST_SHARE = 0.25
 """A tool that matches a message less than this share of the best match is not added."""
 
@@ -41,9 +43,12 @@ def choose(context: PlanningContext) -> ToolChoice:
     offered = context.offered
     if len(offered.tools) <= settings().plan_tools_shown and not context.shows_few_tools:
         return ToolChoice(offered, {})
-    names = {*_always(context), *_used(context)}
-    for said in (*_said(context), *context.searched):
-        names |= set(_best(offered, said))
+    always = _always(context)
+    names = set(always)
+    for said in _said(context):
+        found = _best(offered, said)
+        names.update(found if names == always else _wanted(offered, said, found, names))
+    names.update(_used(context), *(_best(offered, words) for words in context.searched))
     shown = Registry({name: tool for name, tool in offered.tools.items() if name in names})
     others = Counter(name.split(".")[0] for name in offered.tools if name not in names)
     return ToolChoice(shown, {} if context.searched else dict(sorted(others.items())))
@@ -88,11 +93,24 @@ def _used(context: PlanningContext) -> Iterator[str]:
     yield from (step.tool for step in (context.last.steps if context.last else ()))
 
 
-def _best(tools: Registry, said: str) -> list[str]:
-    """Return the names of the tools that match a text best."""
+def _best(tools: Registry, said: str) -> dict[str, float]:
+    """Return the tools that match a text best, and how well."""
     found = ranked(tools, said)
     least = max(found.values()) * _BEST_SHARE
-    return [name for name, match in list(found.items())[:_PER_MESSAGE] if match > 0 and match >= least]
+    return {name: match for name, match in list(found.items())[:_PER_MESSAGE] if match > 0 and match >= least}
+
+
+def _wanted(tools: Registry, said: str, best: Mapping[str, float], shown: Collection[str]) -> Collection[str]:
+    """Return those of the best tools that a later message adds.
+
+    Where one that is shown already fits well, these are only the tools of whose name the message has a word: "make it
+    three days" does not want another tool that makes something.
+    """
+    found = ranked(tools, said)
+    if not best or max(found[name] for name in shown) < max(best.values()) * _WELL:
+        return best
+    words = set(words_in(said, shortest=3))
+    return [name for name in best if not words.isdisjoint(words_in(name, shortest=3))]
 
 
 @lru_cache(maxsize=128)

@@ -135,7 +135,7 @@ def test_of_equally_relevant_results_the_newer_one_is_told(context: Context) -> 
 
 def test_of_a_tools_results_the_newest_is_told_whole(context: Context) -> None:
     """Older ones are cut to a line, except the one that fits the message best. A short result stays as it is."""
-    places = {"places": ["place " * 50] * 4}
+    places = {"places": ["place " * 36] * 4}
     memory = [_remembered(places, age_s=age, city=city) for age, city in ((60, "Oslo"), (120, "Bonn"), (180, "Rome"))]
     link = _remembered({"url": "https://book.example/1"}, "a.link", 240)
 

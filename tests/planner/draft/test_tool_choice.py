@@ -78,6 +78,24 @@ def test_a_conversation_only_adds_tools(generic: Context) -> None:
     assert choose(second).shown.tools == choose(second).shown.tools
 
 
+@pytest.mark.parametrize(
+    ("message", "added"),
+    [
+        ("make it 3 days", set()),
+        ("What about Milan instead?", set()),
+        ("Any notifications, and the weather in Rome?", {"notifications.list", "notifications.resolve"}),
+    ],
+)
+def test_a_message_that_shown_tools_serve_adds_those_it_names(generic: Context, message: str, added: set[str]) -> None:
+    """A common word, such as "make", shows no tool that has nothing to do with the conversation."""
+    trip = "Plan a 2-day trip to Rome with its main attractions and the weather"
+    before = set(choose(generic(trip)).shown.tools)
+
+    after = set(choose(generic(message, history=[Exchange(trip, "Here it is.")])).shown.tools)
+
+    assert after - before == added
+
+
 def test_a_search_brings_tools_and_another_answer(script: Script, llm: OpenAIModel, generic: Context) -> None:
     """The model is asked again with what its words found. Nothing of the first answer is run."""
     script.behaviours = [says(_plan(LOOK)), says(_plan(WEATHER))]
