@@ -133,9 +133,8 @@ def _share_currencies(numbers: list[_Number], text: str, patterns: _Patterns) ->
     """Give both ends of a range the currency that stands beside one of them."""
     shared = list(numbers)
     for place, (first, second) in enumerate(pairwise(numbers)):
-        if (first.codes is None) == (second.codes is None) or not patterns.range.fullmatch(
-            text[first.end : second.start]
-        ):
+        is_one = (first.codes is None) == (second.codes is None) or first.is_percent or second.is_percent
+        if is_one or not patterns.range.fullmatch(text[first.end : second.start]):
             continue
         if first.codes is None:
             shared[place] = replace(first, codes=second.codes)

@@ -8,7 +8,7 @@ within a fourteenth of it.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from turnloom.planner.reply.grounding.places import EvidencePlace, Operand
@@ -41,6 +41,8 @@ class KnownAmounts:
     is_difference: bool
     is_addition: bool
     is_share: bool
+    percents: frozenset[Decimal]
+    """Percentages in the sentence, and those that its fractions stand for."""
     basis: str | None = None
 
 
@@ -53,6 +55,7 @@ class Derived:
     """The arithmetic over the paths of its sources."""
     place: EvidencePlace
     is_share: bool = False
+    may_be_rounded: bool = False
 
 
 def derive(value: Decimal, known: KnownAmounts, direction: Direction | None) -> Derived | None:
@@ -61,7 +64,7 @@ def derive(value: Decimal, known: KnownAmounts, direction: Direction | None) -> 
         near = _HALF if candidate.is_share and value == value.to_integral_value() else _CENT
         if abs(candidate.value - value) <= near:
             return candidate
-        if direction and candidate.is_share and is_rounded(value, candidate.value, direction):
+        if direction and candidate.may_be_rounded and is_rounded(value, candidate.value, direction):
             return candidate
     return None
 
@@ -99,15 +102,18 @@ def _digits(value: Decimal) -> int:
 def _candidates(known: KnownAmounts, *, is_precise: bool) -> Iterator[Derived]:
     """Yield what follows from known amounts. A figure with cents is seldom hit by chance, so any two may make it."""
     yield from _scaled(known)
+    yield from _percentages(known)
     amounts = known.amounts[:_MOST]
     is_free = is_precise or ((known.is_sum or known.is_difference) and len(amounts) <= _FEW)
     for first in amounts if is_free else known.told:
         for second in amounts:
             if first is second or (first.code is None) != (second.code is None):
                 continue
-            if is_precise or known.is_sum or first in known.told:
+            is_told = is_precise or (first in known.told and second in known.told)
+            if is_told or known.is_sum:
                 yield _joined(first, second, "+", first.value + second.value)
-            yield _joined(first, second, "-", abs(first.value - second.value))
+            if is_told or known.is_difference:
+                yield replace(_joined(first, second, "-", abs(first.value - second.value)), may_be_rounded=True)
     yield from _sums(known)
 
 
@@ -125,6 +131,15 @@ def _scaled(known: KnownAmounts) -> Iterator[Derived]:
             yield _by(amount, "*", count, amount.value * count)
         for count in sorted((both | (products if is_told else set())) if known.is_share else ()):
             yield _by(amount, "/", count, amount.value / count)
+
+
+def _percentages(known: KnownAmounts) -> Iterator[Derived]:
+    """Yield a percentage of an amount, and the amount that is less or more by it."""
+    for percent in sorted(known.percents)[:_VERY_FEW]:
+        for amount in known.amounts[:_MOST]:
+            for share in (percent, 100 - percent, 100 + percent):
+                path = f"{amount.place.path} * {share:.4g} %"
+                yield Derived(amount.value * share / 100, path, amount.place, may_be_rounded=True)
 
 
 def _sums(known: KnownAmounts) -> Iterator[Derived]:
@@ -158,4 +173,6 @@ def _joined(first: Operand, second: Operand, sign: str, value: Decimal) -> Deriv
 
 
 def _by(amount: Operand, sign: str, count: Decimal, value: Decimal) -> Derived:
-    return Derived(value, f"{amount.place.path} {sign} {count}", amount.place, is_share=sign == "/")
+    return Derived(
+        value, f"{amount.place.path} {sign} {count}", amount.place, is_share=sign == "/", may_be_rounded=sign == "/"
+    )

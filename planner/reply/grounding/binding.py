@@ -4,10 +4,12 @@ import re
 from dataclasses import dataclass
 
 from turnloom.planner.reply.grounding.figures import Figure
-from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places
+from turnloom.planner.reply.grounding.places import SHORTEST_WORD, Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.sentences import Sentence
 
-_WORD = re.compile(r"[^\W_]{3,}")
+_WORD = re.compile(r"[^\W_]+")
+_PREFIX = re.compile(r"^[והבלמשכ]{1,2}(?=[א-ת]{3})")
+"""What Hebrew writes together with a name: and, the, in, to, from, that, as."""
 _BESIDE = 2
 """Most characters between two words of one name."""
 _LONGEST_COMMON = 4
@@ -29,8 +31,9 @@ def mentions(sentence: Sentence, places: Places) -> list[Mention]:
     if not places.named:
         return found
     for match in _WORD.finditer(sentence.whole, sentence.start, sentence.end):
-        elements = places.named.get(match[0].lower())
-        is_name = elements and (len(match[0]) > _LONGEST_COMMON or not match[0].islower())
+        word = match[0] if len(match[0]) < SHORTEST_WORD else match[0].lower()
+        elements = places.named.get(word) or places.named.get(_PREFIX.sub("", word))
+        is_name = elements and (len(word) > _LONGEST_COMMON or not match[0].islower())
         if elements and is_name:
             found.append(Mention(match.start(), match.end(), frozenset(elements)))
     return found
@@ -48,6 +51,14 @@ def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> fro
     stop = min((other.start for other in others if other.start >= figure.end), default=sentence.end)
     after = _groups([mention for mention in named if figure.end <= mention.start < stop])
     return after[0] if after else frozenset()
+
+
+def elements_of_claim(claim: Figure, sentence: Sentence, named: list[Mention]) -> frozenset[Element]:
+    """Return the elements that a policy is said of: those named in its clause, or else the last ones named before."""
+    start, end = sentence.clause(claim.start)
+    inside = _groups([mention for mention in named if start <= mention.start < end])
+    before = _groups([mention for mention in named if mention.end <= start])
+    return frozenset().union(*(inside or before[-1:]))
 
 
 def fits(place: EvidencePlace, elements: frozenset[Element]) -> bool:

@@ -9,9 +9,9 @@ from decimal import Decimal
 
 from turnloom.planner.reply.grounding.arithmetic import is_rounded
 from turnloom.planner.reply.grounding.assertions import ANY
-from turnloom.planner.reply.grounding.binding import elements_of, fits
+from turnloom.planner.reply.grounding.binding import elements_of, elements_of_claim, fits
 from turnloom.planner.reply.grounding.figures import Figure, Key
-from turnloom.planner.reply.grounding.places import Places
+from turnloom.planner.reply.grounding.places import Element, Places
 from turnloom.planner.reply.grounding.support import Context, Reason
 
 
@@ -24,13 +24,15 @@ def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Re
         return None if sentence.is_question else _denied(claim, context)
     if sentence.is_question or places.of(claim.keys) or sentence.says("offers"):
         return None
+    if claim.kind == "label":
+        return "no_source" if _is_mislabelled(claim, context, derived) else None
     return "no_source" if _has_others_only(claim, context, derived) else None
 
 
 def _denied(claim: Figure, context: Context) -> Reason | None:
     """Return `policy` if results have only the opposite of a policy, of the thing that the sentence names."""
     *kind, polarity = claim.keys[0]
-    elements = elements_of(claim, context.sentence, context.named)
+    elements = elements_of_claim(claim, context.sentence, context.named)
     same, opposite = (
         [place for place in context.evidence.places.of(((*kind, sort),)) if fits(place, elements)]
         for sort in (polarity, not polarity)
@@ -58,12 +60,32 @@ def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) ->
     )
 
 
-def _known(key: Key, places: Places) -> set[Decimal]:
-    """Return the values of the same unit in results; for a weekday, a number for each known one."""
+def _is_mislabelled(claim: Figure, context: Context, derived: Sequence[str]) -> bool:
+    """Return whether fields with the word beside a number have other numbers only, and no result has this one."""
+    sentence, places = context.sentence, context.evidence.places
+    value = claim.keys[0][-1]
+    assert isinstance(value, Decimal)
+    elements = elements_of(claim, sentence, context.named)
+    known = {other for key in claim.keys for other in _known(key, places, elements)}
+    listed = {other for key in claim.keys for other in _known(("listed", *key[1:]), places)}
+    others = [place for place in places.of((("number", value),)) if fits(place, elements)]
+    if not (known or listed) or value in {*known, *places.said_counts} or others:
+        return False
+    if sentence.rounding(claim) or sentence.says("sums") or sentence.says("differences"):
+        return False
+    return not (
+        any(value <= length for length in listed)
+        or any(path.endswith((f"* {value}", f"/ {value}")) for path in derived)
+    )
+
+
+def _known(key: Key, places: Places, elements: frozenset[Element] = frozenset()) -> set[Decimal]:
+    """Return the values of the same unit in results, or in some elements of them; for a weekday, the known ones."""
     return {
         Decimal(str(other[-1]))
         for other, found in places.by_key.items()
-        if other[:-1] == key[:-1] and any(not (place.is_said or place.is_authored) for place in found)
+        if other[:-1] == key[:-1]
+        and any(not (place.is_said or place.is_authored) and fits(place, elements) for place in found)
     }
 
 

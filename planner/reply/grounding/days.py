@@ -26,6 +26,12 @@ _ORDINAL = re.compile(
     r"\b(?:on|from|until|till|to|through|by) the (?P<day>\d{1,2})(?:st|nd|rd|th)\b"
     r"(?!\s(?!(?:to|until|till|through|and)\b)[^\W\d_])"
 )
+_ON_WEEKDAY = re.compile(
+    r"(?<![^\W\d_])(?P<word>[^\W\d_]{3,12}),? (?:(?:the|dem|den|der|el|le) )?(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+    r"(?=[,;!?)]|\.?(?:\s?$|\n)|\.\s|\s(?:at|a las|um|à|to|until|bis|and|und|y|o|or|oder|from|ab|starting)\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A weekday and a day of the month, such as "Friday the 11th"."""
 _USUAL_FRACTIONS = frozenset({"24/7", "1/2", "1/3", "2/3", "1/4", "3/4"})
 
 
@@ -61,6 +67,7 @@ def find_days(text: str) -> Iterator[Figure]:
         (patterns.month, _whole_month),
         (patterns.short, _short),
         (_ORDINAL, _ordinal),
+        (_ON_WEEKDAY, _weekday_of_month),
     )
     for pattern, read in scans:
         for match in pattern.finditer(text):
@@ -75,6 +82,7 @@ def implied(day: date) -> tuple[Key, ...]:
         ("weekday", day.weekday(), day.month, day.day),
         ("month", day.year, day.month),
         ("day of month", day.day),
+        ("weekday of month", day.weekday(), day.day),
         ("on", day.weekday()),
         ("number", Decimal(day.year)),
     )
@@ -200,6 +208,13 @@ def _opens_date(text: str, end: int) -> bool:
 def _ordinal(match: re.Match[str], _text: str) -> Iterator[Figure]:
     if 1 <= int(match["day"]) <= 31:
         yield Figure("date", match.start("day"), match.end(), (("day of month", int(match["day"])),))
+
+
+def _weekday_of_month(match: re.Match[str], _text: str) -> Iterator[Figure]:
+    numbers = weekdays().get(match["word"].lower(), frozenset())
+    if numbers and 1 <= int(match["day"]) <= 31:
+        keys = tuple(("weekday of month", number, int(match["day"])) for number in sorted(numbers))
+        yield Figure("date", match.start(), match.end("day"), keys)
 
 
 def _dates(readings: list[tuple[str, str]], year: str | None) -> tuple[Key, ...]:

@@ -6,7 +6,7 @@ other people are not evidence. They are kept, so that a text can be searched for
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -15,10 +15,13 @@ from turnloom.planner.reply.grounding.assertions import deeds_in, find_assertion
 from turnloom.planner.reply.grounding.contacts import host_of
 from turnloom.planner.reply.grounding.counts import small_numbers
 from turnloom.planner.reply.grounding.days import coming, implied, iso_day, iso_moment, staying
-from turnloom.planner.reply.grounding.fields import FieldName, codes_of, counted, field_name, name_in
+from turnloom.planner.reply.grounding.documents import opened
+from turnloom.planner.reply.grounding.fields import Scope, codes_of, counted, field_name, name_in
 from turnloom.planner.reply.grounding.figures import PERSONAL, Key, folded, visible
+from turnloom.planner.reply.grounding.lexicon import weekdays
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Places, ResultOrigin, strings
+from turnloom.planner.reply.grounding.records import OwnRecords
 from turnloom.planner.reply.grounding.scan import claims, figures, keys_of_many
 
 _READ_AT_MOST = 200_000
@@ -38,23 +41,6 @@ _SPOKEN = re.compile(r"\d|@|:/|\.\w|[^\0-\u024f]|&| ")
 """A text that does not match this holds no figure worth finding in a source."""
 
 
-_NO_NAME = field_name("")
-
-
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """The facts about a value that follow from its place in a result."""
-
-    currencies: frozenset[str] = frozenset()
-    is_money: bool = False
-    is_private: bool = False
-    is_public: bool = False
-    is_said: bool = False
-    page: str | None = None
-    """As in `EvidencePlace`."""
-    name: FieldName = _NO_NAME
-
-
 class Evidence:
     """The evidence of a turn, by the keys of figures."""
 
@@ -64,46 +50,52 @@ class Evidence:
         self._now = now
         self._private: dict[str, None] = {}
         self._said: list[str] = []
+        self._own = OwnRecords()
         self._left = _READ_AT_MOST
         self._origin = _SAID
         self._priced: list[tuple[Decimal, EvidencePlace, bool]] = []
         """The numbers of a result for which no currency was found, and whether their fields are named like money."""
-        self._names_currency = False
-        self._put(("date", now.date()), "now", _Scope())
+        self._codes: set[str] = set()
+        """The currencies that a result names."""
+        self._put(("date", now.date()), "now", Scope())
 
     def add_result(self, result: Any, origin: ResultOrigin, path: str = "") -> None:
         """Add a tool's result, or the part of it that has this path."""
-        self._origin, self._priced, self._names_currency = origin, [], False
+        self._origin, self._priced, self._codes = origin, [], set()
         for deed in origin.deeds:
-            self._put(("deed", deed), path, _Scope())
-        self._walk(result, path, _Scope())
-        if not self._names_currency:
-            is_named = any(is_money for _, _, is_money in self._priced)
-            for value, place in ((value, place) for value, place, is_money in self._priced if is_money or not is_named):
-                self.places.put(("money", value, UNSTATED), place)
-                if is_named:  # nothing is computed from degrees or percentages that might be money
-                    self.places.add_operand(value, UNSTATED, place)
+            self._put(("deed", deed), path, Scope())
+        self._walk(opened(result), path, Scope())
+        is_named = any(is_money for _, _, is_money in self._priced)
+        codes = sorted(self._codes) or [UNSTATED]
+        for value, place, is_money in self._priced:
+            for code in codes:
+                self.places.put(("money", value, code), place)
+                if is_money or (code == UNSTATED and not is_named):
+                    self.places.add_operand(value, code, place)
 
     def add_said(self, said: Any, path: str) -> None:
         """Add what the user said, or what is known of the user."""
         for text in strings(said):
             self._said.append(folded(text)[0])
+            self._own.hear(text)
+            if path == "user":
+                self._own.know(text)
             self.places.said_counts |= small_numbers(in_digits(text[:_LONGEST_TEXT])[0])
         self._origin = _SAID
-        self._walk(said, path, _Scope(is_public=True, is_said=True))
+        self._walk(said, path, Scope(is_public=True, is_said=True))
 
     def add_authored(self, text: str, path: str) -> None:
         """Add a text of the agent's makers: its persona, or a template's own words."""
         self._origin = _AUTHORED
         for key in keys_of_many(text):
-            self._put(key, path, _Scope())
+            self._put(key, path, Scope())
 
     def private_in(self, plain: str) -> Iterator[str]:
         """Yield the values about other people that a folded text has, unless the user said them."""
         said = " ".join(self._said)
         return (value for value in self._private if value in plain and value not in said)
 
-    def _walk(self, value: Any, path: str, scope: _Scope) -> None:
+    def _walk(self, value: Any, path: str, scope: Scope) -> None:
         match value:
             case dict():
                 self._walk_fields(value, path, scope)
@@ -118,13 +110,18 @@ class Evidence:
             case str():
                 self._text(value, path, scope)
 
-    def _walk_list(self, values: list[Any], path: str, scope: _Scope) -> None:
+    def _walk_list(self, values: list[Any], path: str, scope: Scope) -> None:
         found = codes_of(values)
         scope = replace(scope, currencies=found, is_money=True) if found else scope
         for number, inner in enumerate(values):
-            self._walk(inner, f"{path}[{number}]", scope)
+            is_object = isinstance(inner, dict)
+            self._walk(
+                inner, f"{path}[{number}]", replace(scope, name=field_name(""), labels=()) if is_object else scope
+            )
         if not scope.is_said:
             self._put(("count", "item", Decimal(len(values))), path, scope)
+            for label in scope.labels:
+                self._put(("listed", label, Decimal(len(values))), path, scope)
         origin = self._origin
         elements: dict[Element, Any] = {
             (origin.step, origin.turn, f"{path}[{number}]"): inner
@@ -134,30 +131,25 @@ class Evidence:
         if len(elements) > 1 and not scope.is_private:
             self.places.name_elements({element: name_in(inner) for element, inner in elements.items()}, elements)
 
-    def _walk_fields(self, fields: dict[str, Any], path: str, scope: _Scope) -> None:
+    def _walk_fields(self, fields: dict[str, Any], path: str, scope: Scope) -> None:
         """Walk an object. The currency of an amount is in a field beside it, in its name, or above."""
-        names = {key: field_name(key) for key in fields}
-        beside = codes_of(fields[key] for key, name in names.items() if name.is_currency)
-        is_any = bool(beside) and not any(name.is_money for name in names.values())
+        scope = replace(scope, is_own=not scope.is_redacted and (scope.is_own or self._own.is_own(fields)))
+        beside = codes_of(fields.values())
+        is_any = bool(beside) and not any(field_name(key).is_money for key in fields)
         page = self._page(fields)
         self._nights_between(fields, path)
         for key, inner in fields.items():
-            name = names[key]
-            inside = _Scope(
-                currencies=name.currencies or beside or scope.currencies,
-                is_money=(name.is_money or is_any or scope.is_money) and not name.is_count,
-                is_private=scope.is_private or name.is_private or key in self._origin.redact,
-                is_public=scope.is_public or key in self._origin.public,
-                is_said=scope.is_said or name.is_said,
-                page=page if key in self._origin.outside else scope.page,
-                name=name,
+            inside = scope.inside(key, beside, self._origin.public, self._origin.redact)
+            is_money = inside.is_money or (
+                is_any and not (isinstance(inner, dict | list) or inside.name.is_count or inside.name.is_plain)
             )
+            inside = replace(inside, is_money=is_money, page=page if key in self._origin.outside else scope.page)
             there = f"{path}.{key}" if path else key
             self._text(key, there, inside)
             self._flag(key, inner, there, inside)
             self._walk(inner, there, inside)
 
-    def _flag(self, key: str, value: Any, path: str, scope: _Scope) -> None:
+    def _flag(self, key: str, value: Any, path: str, scope: Scope) -> None:
         """Read a policy in a field's name, such as `pets_allowed`, or what the tool says that the value means."""
         meaning = self._origin.says.get(key, {}).get(str(value))
         is_true = _TRUTHS.get(str(value).lower())
@@ -171,7 +163,7 @@ class Evidence:
             for deed in deeds_in(value):
                 self._put(("deed", deed), path, scope)
 
-    def _claims(self, text: str, path: str, scope: _Scope) -> None:
+    def _claims(self, text: str, path: str, scope: Scope) -> None:
         for claim in claims(text, figures(text)):
             for key in claim.keys:
                 self._put(key, path, scope)
@@ -181,40 +173,46 @@ class Evidence:
         moments = [iso_moment(value) for value in fields.values() if isinstance(value, str)]
         days = [iso_day(value) for value in fields.values() if isinstance(value, str)]
         for first, second in ((a, b) for a in moments for b in moments if a and b and a < b):
-            self._put(("duration", Decimal((second - first).seconds // 60)), path, _Scope())
+            self._put(("duration", Decimal((second - first).seconds // 60)), path, Scope())
         for arrival, departure in ((a, b) for a in days for b in days if a and b and a < b):
             nights = (departure - arrival).days
-            self._put(("count", "night", Decimal(nights)), path, _Scope())
+            self._put(("count", "night", Decimal(nights)), path, Scope())
             for number in range(1, min(nights, _LONGEST_STAY)):
                 for key in staying(arrival + timedelta(days=number)):
-                    self._put(key, path, _Scope())
+                    self._put(key, path, Scope())
 
     def _page(self, fields: dict[str, Any]) -> str:
         """Return the host of the page that an object describes. The host may be named in a reply."""
         host = host_of(fields.get("url"))
         if host and not self._origin.outside.isdisjoint(fields):
-            self._put(("link", host), "url", _Scope())
+            self._put(("link", host), "url", Scope())
         return host
 
-    def _number(self, value: Decimal, path: str, scope: _Scope) -> None:
+    def _number(self, value: Decimal, path: str, scope: Scope) -> None:
         value = abs(value)
         self._put(("number", value), path, scope)
-        for key in counted(scope.name, value):
+        for key in (*counted(scope.name, value), *(("field", label, value) for label in scope.labels)):
             self._put(key, path, scope)
         place = self._place(path, scope)
-        if not scope.name.is_count:
+        if not (scope.name.is_count or scope.name.is_plain or scope.currencies):
             self._priced.append((value, place, scope.is_money))
         if scope.is_money:
             for code in sorted(scope.currencies):
                 self._put(("money", value, code), path, scope)
                 self.places.add_operand(value, code, place)
             self._put(("money", value, None), path, scope)
+        elif scope.currencies and not (scope.name.is_count or scope.name.is_plain):
+            for written in (None, *sorted(scope.currencies)):
+                self._put(("money", value, written), path, scope)
+            self.places.add_operand(value, None, place)
         elif not scope.name.is_count:
             self.places.add_operand(value, None, place)
 
-    def _text(self, text: str, path: str, scope: _Scope) -> None:
-        self._names_currency = self._names_currency or text in codes_of([text])
+    def _text(self, text: str, path: str, scope: Scope) -> None:
+        self._codes |= codes_of([text])
         text = _beginning(text, min(self._left, _LONGEST_TEXT))
+        if text.lower() in weekdays():
+            self._claims(text, path, scope)
         if not _SPOKEN.search(text):
             return
         self._left -= len(text)
@@ -225,7 +223,7 @@ class Evidence:
         else:
             self._figures(text, path, scope)
 
-    def _figures(self, text: str, path: str, scope: _Scope) -> None:
+    def _figures(self, text: str, path: str, scope: Scope) -> None:
         if moment := iso_moment(text):
             local = moment.astimezone(self._now.tzinfo)
             self._put(("date", local.date()), path, scope)
@@ -243,24 +241,27 @@ class Evidence:
                     self._put(key, path, scope)
                     self._add_operand(key, path, scope)
 
-    def _add_operand(self, key: Key, path: str, scope: _Scope) -> None:
+    def _add_operand(self, key: Key, path: str, scope: Scope) -> None:
         match key:
             case ("money", Decimal() as value, str() as code):
-                self._names_currency = True
+                self._codes.add(code)
                 self.places.add_operand(value, code, self._place(path, scope))
+            case ("money", Decimal() as value, None):  # a price in words, such as "total price is 305"
+                self._priced.append((value, self._place(path, scope), True))
             case ("number", Decimal() as value):
+                self._priced.append((value, self._place(path, scope), False))
                 self.places.add_operand(value, UNSTATED if scope.is_said else None, self._place(path, scope))
 
-    def _place(self, path: str, scope: _Scope) -> EvidencePlace:
+    def _place(self, path: str, scope: Scope) -> EvidencePlace:
         origin = self._origin
         return EvidencePlace(origin.step, path, origin.turn, origin.age_s, scope.page, scope.is_said)
 
-    def _put(self, key: Key, path: str, scope: _Scope) -> None:
+    def _put(self, key: Key, path: str, scope: Scope) -> None:
         place = self._place(path, scope)
         for implication in (key, *self._implied(key, scope)):
             self.places.put(implication, place)
 
-    def _implied(self, key: Key, scope: _Scope) -> tuple[Key, ...]:
+    def _implied(self, key: Key, scope: Scope) -> tuple[Key, ...]:
         match key:
             case ("date", date() as day):
                 return implied(day)

@@ -2,15 +2,18 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Literal
 
+from turnloom.planner.reply.grounding.labels import labels_of
 from turnloom.planner.reply.grounding.lexicon import words
 
 Basis = Literal["night", "total"]
 """What an amount is for: one night, or all of the stay."""
+_PART = re.compile(r"[^a-zà-ÿא-ת0-9]+")
+_MOST_LABELS = 3
 _LAST_NAME = re.compile(r"([^.\[\]]+)(?:\[\d+\])*$")
 
 
@@ -23,42 +26,105 @@ class FieldName:
     is_money: bool
     is_count: bool
     is_private: bool
+    is_public: bool
+    """Whether it has a contact that anybody may see, such as a hotline."""
     is_percent: bool
     is_said: bool
     """Whether it repeats what the user has asked for, such as a budget."""
     is_name: bool
     """Whether it names the thing that its object describes."""
+    is_identity: bool
+    """Whether it says whom its object is about."""
+    is_contact: bool
+    """Whether its value belongs to one person alone, as an address of e-mail does."""
+    is_reference: bool
+    """Whether it refers to a record, such as an order."""
+    is_plain: bool
+    """Whether it is a number that is no amount, such as a year or a rating."""
     basis: Basis | None
     units: tuple[str, ...]
     """The units of `words.yaml` that it counts."""
     minutes: int
     """The minutes in one unit of a duration; 0 if it is none."""
+    is_place: bool
+    """Whether it is a part of an address that many people share."""
+
+    def within(self, outer: "FieldName") -> "FieldName":
+        """Return the facts about a field in an object that a field of another name has, such as `seats.economy`."""
+        if not outer.units or self.is_plain or self.is_money:
+            return self
+        return replace(self, units=outer.units, is_count=outer.is_count, is_plain=outer.is_plain)
 
 
 @lru_cache(maxsize=2048)
 def field_name(key: str) -> FieldName:
     """Return the facts that follow from the name of a field."""
     lexicon = words()
-    parts = set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower().split("_"))
+    parts = set(_PART.split(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()))
 
     def has(kind: str) -> bool:
         return not parts.isdisjoint(lexicon[kind])
 
     currencies = codes_of(part.upper() for part in parts)
+    units = tuple(unit for unit, read in lexicon["units"].items() if not parts.isdisjoint(read["fields"]))
+    minutes = next((n for part, n in lexicon["duration_fields"].items() if part in parts), 0)
+    is_contact = has("contact_fields")
     basis: Basis | None = "night" if has("night_fields") else "total" if has("total_fields") else None
     return FieldName(
         currencies,
-        is_currency="currency" in parts,
-        is_money=bool(currencies) or has("money_fields"),
+        is_currency=has("currency_fields"),
+        is_money=bool(currencies) or has("money_fields") or any(part.endswith(_money_ends()) for part in parts),
         is_count=has("count_fields"),
         is_private=key.lower() in lexicon["private_fields"],
+        is_public=has("public_fields"),
         is_percent=has("percent_fields"),
         is_said=has("said_fields"),
         is_name=has("name_fields"),
+        is_identity=is_contact or has("identity_fields"),
+        is_contact=is_contact,
+        is_reference=has("reference_fields") and not has("shared_fields"),
+        is_plain=bool(units or minutes) or has("percent_fields") or has("plain_fields"),
         basis=basis,
-        units=tuple(unit for unit, read in lexicon["units"].items() if not parts.isdisjoint(read["fields"])),
-        minutes=next((n for part, n in lexicon["duration_fields"].items() if part in parts), 0),
+        units=units,
+        minutes=minutes,
+        is_place=has("place_fields"),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The facts about a value that follow from its place in a result."""
+
+    currencies: frozenset[str] = frozenset()
+    is_money: bool = False
+    is_private: bool = False
+    is_redacted: bool = False
+    is_public: bool = False
+    is_own: bool = False
+    """Whether it is in a record of the user."""
+    is_said: bool = False
+    page: str | None = None
+    """As in `EvidencePlace`."""
+    labels: tuple[str, ...] = ()
+    """The stems of the words in the names of its field and of the one that holds it."""
+    name: FieldName = field(default_factory=lambda: field_name(""))
+
+    def inside(self, key: str, beside: frozenset[str], public: frozenset[str], redact: frozenset[str]) -> "Scope":
+        """Return the scope of a field. `beside`: the currencies of its object; `public`, `redact`: the tool's words."""
+        name = field_name(key)
+        is_private = (self.is_private or name.is_private) and not (self.is_own or name.is_place)
+        is_redacted = self.is_redacted or key in redact
+        return replace(
+            self,
+            currencies=name.currencies or beside or self.currencies,
+            is_money=(name.is_money or self.is_money) and not name.is_count,
+            is_private=is_private or is_redacted,
+            is_redacted=is_redacted,
+            is_public=(self.is_public or self.is_own or name.is_public or key in public) and not is_redacted,
+            is_said=self.is_said or name.is_said,
+            labels=tuple(labels_of(key)) + self.labels[:_MOST_LABELS],
+            name=name.within(self.name),
+        )
 
 
 def basis_of(path: str) -> Basis | None:
@@ -91,3 +157,8 @@ def counted(name: FieldName, value: Decimal) -> tuple[tuple[object, ...], ...]:
 @lru_cache
 def _all_codes() -> frozenset[str]:
     return frozenset(words()["codes"].split())
+
+
+@lru_cache
+def _money_ends() -> tuple[str, ...]:
+    return tuple(words()["money_ends"])

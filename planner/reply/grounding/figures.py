@@ -24,6 +24,7 @@ Kind = Literal[
     "identifier",
     "weekday",
     "count",
+    "label",
     "duration",
     "flag",
     "deed",

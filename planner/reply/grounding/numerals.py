@@ -90,7 +90,7 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
     before, after = text[max(0, start - 5) : start], text[end : end + 2]
     if text[start:end].lower() in months() and before.rstrip(". ")[-1:].isdigit():
         return False  # "26. Sept." is no seven
-    if before.lower().endswith(("per ", "pour ", "por ")):
+    if before.lower().endswith(("per ", "pour ", "por ")) and text[start:end].lower().startswith(("cent", "cient")):
         return False  # "per cent"
     before = before[-2:]
     if before.strip()[-1:].isdigit() or after.lstrip(" \u00a0")[:1].isdigit():

@@ -14,7 +14,10 @@ _MOST_PLACES = 40
 """Most places that are kept of one value."""
 _MOST_NAMED = 20_000
 """Most characters of a list that are searched for the names of its elements."""
-_WORD = re.compile(r"[^\W_]{3,}")
+_WORD = re.compile(r"[^\W_]+")
+SHORTEST_WORD = 3
+"""Fewest characters of a word that names something whatever its case. Shorter ones must be capitals, such as "XL"."""
+_NO_NAMES = ("I", "A")
 UNSTATED = "?"
 """The currency of an amount whose whole result names none."""
 
@@ -34,6 +37,11 @@ class EvidencePlace:
     """The host of the page that says it: empty if the host is unknown, None if the value is not from a page."""
     is_said: bool = False
     """Whether only the user has said it, here or in an argument that the result repeats."""
+
+    @property
+    def rank(self) -> int:
+        """How little it counts beside other places of the same value."""
+        return 2 if self.page is not None else 1 if self.is_said or self.is_authored else 0
 
     @property
     def is_authored(self) -> bool:
@@ -87,24 +95,22 @@ class Places:
     """Small numbers that the user has said."""
 
     def put(self, key: Key, place: EvidencePlace) -> None:
-        """Add a place. One on a page counts less than any other, so it comes last."""
+        """Add a place. One that only the user has said comes behind those of results, and one on a page comes last."""
         known = self.by_key.setdefault(key, [])
         if len(known) >= _MOST_PLACES or place in known:
             return
-        if place.page is None:
-            first_page = next((n for n, other in enumerate(known) if other.page is not None), len(known))
-            known.insert(first_page, place)
-        else:
-            known.append(place)
+        known.insert(next((n for n, other in enumerate(known) if other.rank > place.rank), len(known)), place)
 
     def of(self, keys: tuple[Key, ...]) -> list[EvidencePlace]:
         """Return the places that have any of some keys, those that are not on a page first."""
         found = [place for key in keys for place in self.by_key.get(key, ())]
-        return sorted(found, key=lambda place: place.page is not None)
+        return sorted(found, key=lambda place: place.rank)
 
     def add_operand(self, value: Decimal, code: str | None, place: EvidencePlace) -> None:
         """Let arithmetic start from a value."""
         known = self.operands.get((value, code))
+        if not value:
+            return  # what is computed with nothing is no calculation
         if known is None or (known.place.is_said and not place.is_said):
             self.operands[value, code] = Operand(value, code, place)
 
@@ -129,7 +135,12 @@ class Places:
 
 
 def _words(text: str) -> Iterator[str]:
-    return (match[0].lower() for match in _WORD.finditer(in_digits(text)[0]))
+    found = (match[0] for match in _WORD.finditer(in_digits(text)[0]))
+    return (
+        word.lower() if len(word) >= SHORTEST_WORD else word
+        for word in found
+        if len(word) >= SHORTEST_WORD or (word.isupper() and word not in _NO_NAMES)
+    )
 
 
 def _spoken(value: Any) -> str:

@@ -8,6 +8,7 @@ from turnloom.planner.reply.grounding.contacts import find_documents, find_ident
 from turnloom.planner.reply.grounding.counts import find_counts, find_durations
 from turnloom.planner.reply.grounding.days import find_days, find_weekdays
 from turnloom.planner.reply.grounding.figures import Figure, Key, Scanner, find, visible, without
+from turnloom.planner.reply.grounding.labels import find_labelled
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.times import find_times
 
@@ -30,8 +31,8 @@ def figures(text: str) -> list[Figure]:
 
 def claims(text: str, found: list[Figure]) -> list[Figure]:
     """Return what may not contradict a source: counts, durations, weekdays, policies and deeds."""
-    counted = find(without(text, [figure for figure in found if figure.kind != "number"]), _CLAIMS)
-    return [*counted, *find_assertions(text)]
+    plain = without(text, [figure for figure in found if figure.kind != "number"])
+    return [*find(plain, _CLAIMS), *find_labelled(plain), *find_assertions(text)]
 
 
 @lru_cache(maxsize=256)

@@ -13,9 +13,16 @@ from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 
 CLOSING = "\"'\u2019\u201d)]»"
-SENTENCE_END = re.compile(rf"(?:(?<![\d\s])(?<!\b\w)\.|[!?…])[{re.escape(CLOSING)}]*\s+|[。\uff01\uff1f]\s*|\n+")
-"""The end of a sentence. A full stop after a digit, a space or a single letter does not count, as in dates and
-initials."""
+_AFTER_DIGIT = (
+    r"(?:(?<=[,.:]\d\d)|(?<=\d{3})|(?<=[$€£₪]\d)|(?<=[$€£₪]\d\d))\.(?=\s+[^\W\d_a-zà-ÿ])"  # "costs $1,200. It"
+    r"|(?<=\d)(?<!^\d)(?<!^\d\d)\.(?=\s+(?:The|This|That|It|I|We|You|Would|Shall|If|There|Please|Which|And|But|Das|Die|Der"
+    r"|Es|Ich|Wir|Sie|Möchten|Soll|El|La|Los|Las|Le|Les|Je|Nous|Vous|Il)\b)"
+)
+SENTENCE_END = re.compile(
+    rf"(?:(?<![\d\s])(?<!\b\w)\.|[!?…]|{_AFTER_DIGIT})[{re.escape(CLOSING)}]*\s+|[。\uff01\uff1f]\s*|\n+", re.MULTILINE
+)
+"""The end of a sentence. A full stop after a space or a single letter does not count, as in initials. Nor does one
+after a digit, as in dates, unless the digits are an amount's, or a common word begins behind it."""
 _LONGEST = 500
 _BEFORE = 28
 _AFTER = 36
@@ -33,6 +40,8 @@ class Sentence:
     end: int
     figures: tuple[Figure, ...]
     """Its figures that need a source."""
+    heading: tuple[int, int] | None = None
+    """The place of the first line of its table, if it is a line of one."""
     _said: dict[str, bool] = field(default_factory=dict)
 
     @property
@@ -48,7 +57,8 @@ class Sentence:
     def says(self, name: str) -> bool:
         """Return whether it has words of a kind in `words.yaml`."""
         if name not in self._said:
-            self._said[name] = spoken(words()[name]).search(self.whole, self.start, self.end) is not None
+            spans = [(self.start, self.end), *([self.heading] if self.heading else [])]
+            self._said[name] = any(spoken(words()[name]).search(self.whole, *span) for span in spans)
         return self._said[name]
 
     def says_beside(self, name: str, figure: Figure) -> bool:
@@ -59,6 +69,19 @@ class Sentence:
     def counts(self) -> set[Decimal]:
         """Return the small numbers in it."""
         return small_numbers(self.text)
+
+    def clause(self, start: int) -> tuple[int, int]:
+        """Return the place of the clause that a place of it is in."""
+        ends = [match.end() for match in _clauses().finditer(self.whole, self.start, self.end)]
+        return max((end for end in ends if end <= start), default=self.start), min(
+            (end for end in ends if end > start), default=self.end
+        )
+
+    def percents(self) -> set[Decimal]:
+        """Return the percentages in it, and those that words such as "half" stand for."""
+        keys = [key for figure in self.figures if figure.kind == "percent" for key in figure.keys]
+        shares = (Decimal(100) / part for word, part in words()["fractions"].items() if spoken(word).search(self.text))
+        return {key[1] for key in keys if isinstance(key[1], Decimal)} | set(shares)
 
     def rounding(self, figure: Figure) -> Direction | None:
         """Return how a figure is said to be rounded; None if it is not."""
@@ -82,12 +105,15 @@ class Sentence:
 def sentences(text: str, figures: list[Figure]) -> Iterator[Sentence]:
     """Yield the sentences of a text with their figures."""
     start = place = 0
+    heading: tuple[int, int] | None = None
     for end in _ends(text):
         first = place
         while place < len(figures) and figures[place].start < end:
             place += 1
         if end > start:
-            yield Sentence(text, start, end, tuple(figures[first:place]))
+            is_row = text.startswith("|", start)
+            yield Sentence(text, start, end, tuple(figures[first:place]), heading if is_row else None)
+            heading = (heading or (start, end)) if is_row else None
         start = end
 
 
@@ -123,3 +149,8 @@ def _hedges() -> dict[Direction, re.Pattern[str]]:
         )
         for direction in ("up", "down", "near")
     }
+
+
+@lru_cache
+def _clauses() -> re.Pattern[str]:
+    return re.compile(rf"[,;:()](?=\s)|(?<![^\W\d_])(?:{words()['clause_joints']})(?![^\W\d_])", re.IGNORECASE)

@@ -1,6 +1,7 @@
 """Gather the evidence for a reply: results first, then results of earlier turns, then the words of the user."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -33,6 +34,11 @@ def gather(
 ) -> Evidence:
     """Return the evidence for a reply. A figure that a result and the user both have comes from the result."""
     evidence = Evidence(now)
+    # What the user has said comes first, because it tells which records are the user's own.
+    evidence.add_said(said.message, "message")
+    evidence.add_said(dict(said.slots), "slots")
+    evidence.add_said(dict(said.user), "user")
+    evidence.add_said([exchange.message for exchange in said.history], "history")
     for step in steps:
         origin = _origin(tools, step.tool, step.id)
         if step.status == "succeeded" and _is_evidence(tools, step.tool):
@@ -40,13 +46,10 @@ def gather(
         if cause := (step.error or {}).get("cause"):
             evidence.add_result(cause, ResultOrigin(step.id), "error")
         if step.asks:
-            evidence.add_result(dict(step.asks), origin, "needs")
+            # A step that only asks has done nothing yet.
+            evidence.add_result(dict(step.asks), replace(origin, deeds=frozenset()), "needs")
     for entry in sorted((one for one in memory if _is_evidence(tools, one.tool)), key=lambda entry: entry.age_s):
         evidence.add_result(entry.result, _origin(tools, entry.tool, entry.step, entry.turn, entry.age_s))
-    evidence.add_said(said.message, "message")
-    evidence.add_said(dict(said.slots), "slots")
-    evidence.add_said(dict(said.user), "user")
-    evidence.add_said([exchange.message for exchange in said.history], "history")
     evidence.add_authored(agent.persona, "persona")
     if agent.manner and agent.manner.assistant_name:
         evidence.add_authored(agent.manner.assistant_name, "persona")

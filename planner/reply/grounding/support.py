@@ -2,22 +2,29 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Literal
 
 from turnloom.planner.reply.grounding.arithmetic import Derived, KnownAmounts, derive, derive_percent, is_rounded
 from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_in
+from turnloom.planner.reply.grounding.days import implied
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.fields import Basis, basis_of
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
+from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Operand
 from turnloom.planner.reply.grounding.sentences import Sentence
 
 Reason = Literal["no_source", "personal", "page", "said", "basis", "other", "policy", "deed"]
 _BOUND = frozenset({"money", "number", "percent", "time"})
 """Kinds of figures that belong to the thing that their sentence names."""
+_COMPUTES = ("sums", "differences", "shares", "additions")
+"""Words behind which an amount that belongs to something else may be the result of a calculation."""
 _MOST_SAID = 12
 _ONE = Decimal(1)
+TODAY = "now"
+"""The path of today's date."""
 IDIOM = EvidencePlace("agent", "")
 """The place of what states nothing: an offered day, "100 % sure"."""
 
@@ -47,13 +54,18 @@ class Context:
 def support(figure: Figure, context: Context) -> EvidencePlace | Reason:
     """Return where a figure comes from, or why it may not be said."""
     places = context.evidence.places.of(_keys(figure, context.sentence))
+    if figure.kind == "date" and not context.sentence.says("today"):
+        places = [place for place in places if place.path != TODAY]
     reason: Reason = "personal" if figure.kind in PERSONAL else "no_source"
     if places:
         found = _fitting(places, figure, context)
         if isinstance(found, EvidencePlace):
             return found
         reason = found
-    derived = _derived(figure, context) if next(context.tries, None) else None
+    is_computed = reason != "other" or any(context.sentence.says(kind) for kind in _COMPUTES)
+    if figure.kind == "date" and (later := _later(figure, context)):
+        return later
+    derived = _derived(figure, context) if is_computed and next(context.tries, None) else None
     if derived is None:
         is_offered = figure.kind == "date" and context.sentence.is_question and context.sentence.says("offers")
         return IDIOM if is_offered else reason
@@ -103,6 +115,21 @@ def _fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> E
     return same[0] if same else "basis"
 
 
+def _later(figure: Figure, context: Context) -> EvidencePlace | None:
+    """Return the source of a day that is as many days after, or before, a known one as the sentence says."""
+    if not spoken(words()["units"]["day"]["words"]).search(context.sentence.text):
+        return None
+    wanted = set(figure.keys)
+    for key, places in list(context.evidence.places.by_key.items()):
+        if key[0] != "date" or not isinstance(key[1], date):
+            continue
+        for count in context.sentence.counts():
+            for days in (int(count), -int(count)):
+                if wanted.intersection(implied(key[1] + timedelta(days=days))):
+                    return replace(places[0], path=f"{places[0].path} {days:+} days")
+    return None
+
+
 def _derived(figure: Figure, context: Context) -> Derived | None:
     """Return how a figure follows from others, by rounding or arithmetic."""
     value = value_of(figure)
@@ -135,9 +162,11 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
     amount = [operand for operand in amounts if operand.value in stated or is_in(operand.place, named)]
     derived = [operand for operand in context.told if operand not in amount and operand.code != "%"]
     known = context.evidence.places
+    told = [*amount, *(operand for operand in derived if operand.value not in {a.value for a in amount})]
     return KnownAmounts(
-        amounts=[*amounts, *(operand for operand in derived if operand.value not in {a.value for a in amounts})],
-        told=[*amount, *(operand for operand in derived if operand.value not in {a.value for a in amount})],
+        # What is told comes first, because not all of the others are tried.
+        amounts=[*told, *(operand for operand in amounts if operand not in amount)],
+        told=told,
         counts=frozenset(context.sentence.counts()),
         known_counts=frozenset(value for unit in ("night", "guest", "adult") for value in known.values("count", unit))
         | {count for count in known.said_counts if count <= _MOST_SAID},
@@ -145,5 +174,6 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         is_addition=context.sentence.says("additions"),
         is_difference=context.sentence.says("differences"),
         is_share=context.sentence.says("shares"),
+        percents=frozenset(context.sentence.percents()),
         basis=context.basis(figure),
     )

@@ -17,6 +17,8 @@ _POINT = re.compile(
     r"(?:\s?(?:(?P<half>[ap])\.?m\b\.?|uhr\b)|(?=\s(?:bis|to|until|und|and|-|\u2013)\s\d\d?[.h]\d\d\s?(?:[ap]\.?m|uhr)\b))",
     re.IGNORECASE,
 )
+_HEURES = re.compile(r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?h(?:\s?(?P<minute>[0-5]\d))?(?![\w])", re.IGNORECASE)
+"""A time of day as French writes it, where a word before it says that it is no duration."""
 _CLOCK = re.compile(r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?uhr(?:\s(?P<minute>[0-5]\d)(?!\d))?", re.IGNORECASE)
 _HOUR = re.compile(r"(?<![\d:.,/])(?P<hour>1?\d)\s?(?P<half>[ap])\.?m\b\.?", re.IGNORECASE)
 _QUARTERS = {"half_past": 30, "half_to": -30, "quarter_past": 15, "quarter_to": -15}
@@ -75,6 +77,7 @@ def _patterns() -> tuple[tuple[re.Pattern[str], Read], ...]:
             lambda _: (("time", 0, 30),),
         ),
         *((pattern, _about(_QUARTERS[name])) for name, pattern in before.items()),
+        (re.compile(rf"(?:(?<![^\W\d_])(?:{clock['heures_before']})\s){_HEURES.pattern}", re.IGNORECASE), _exact),
         (_CLOCK, _exact),
         (re.compile(rf"(?<![\d:.,]){hour}\s(?:{clock['after']})(?![^\W\d_])", re.IGNORECASE), _about(0)),
         (_HOUR, _exact),

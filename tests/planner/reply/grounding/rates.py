@@ -3,7 +3,7 @@
     python -m tests.planner.reply.grounding.rates [-v]   # -v: also each reply that is judged wrongly
 
 A line of a scene is one right reply. `{right|kind:other|kind:other}` stands for its first part. Each of the others
-makes an altered reply, in which this part alone is different.
+makes an altered reply, in which this part alone is different. `⏎` stands for the end of a line within a reply.
 """
 
 import re
@@ -28,6 +28,8 @@ from turnloom.planner.reply.grounding import Evidence, UserWords, check, gather
 from turnloom.tools.registry import Registry, load_registry
 
 SCENES = Path(__file__).parent / "scenes"
+FRESH = SCENES / "fresh"
+"""Scenes that were written to estimate how the rules do on replies that they were not made for."""
 NOW = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
 _CHOICE = re.compile(r"\{([^{}]*)\}")
 
@@ -43,13 +45,13 @@ class Case:
     evidence: Evidence
 
 
-def cases() -> Iterator[Case]:
-    """Yield every right reply and every altered one."""
-    for file in sorted(SCENES.glob("*.yaml")):
+def cases(folder: Path = SCENES) -> Iterator[Case]:
+    """Yield every right reply of a folder and every altered one."""
+    for file in sorted(folder.glob("*.yaml")):
         for scene in yaml.safe_load(file.read_text("utf-8")):
             evidence = _evidence(scene)
             for kind, lines in scene["replies"].items():
-                for line in lines.strip().splitlines():
+                for line in (written.replace("⏎", "\n") for written in lines.strip().splitlines()):
                     yield Case(scene["scene"], kind, _CHOICE.sub(_first, line), True, evidence)
                     for altered, text in _altered(line):
                         yield Case(scene["scene"], altered, text, False, evidence)
@@ -60,11 +62,11 @@ def judge(case: Case) -> bool:
     return case.is_right != bool(check(case.text, case.evidence).violations)
 
 
-def table() -> str:
-    """Return the rates by kind, and the processor time of a check."""
+def table(folder: Path = SCENES) -> str:
+    """Return the rates of a folder by kind, and the processor time of a check."""
     judged: dict[bool, dict[str, Counter[bool]]] = {True: {}, False: {}}
     began = time.process_time()
-    found = [(case, judge(case)) for case in cases()]
+    found = [(case, judge(case)) for case in cases(folder)]
     took_ms = (time.process_time() - began) * 1000
     for case, good in found:
         judged[case.is_right].setdefault(case.kind, Counter())[good] += 1
@@ -72,9 +74,9 @@ def table() -> str:
     return "\n".join([*lines, "", f"{took_ms / len(found):.2f} ms of processor time per reply, its evidence included"])
 
 
-def wrong() -> Iterator[str]:
-    """Yield a line for each reply that is judged wrongly."""
-    for case in cases():
+def wrong(folder: Path = SCENES) -> Iterator[str]:
+    """Yield a line for each reply of a folder that is judged wrongly."""
+    for case in cases(folder):
         if not judge(case):
             found = [violation.text for violation in check(case.text, case.evidence).violations]
             yield " | ".join(["refused" if case.is_right else "missed", case.kind, case.text, *found])
@@ -121,4 +123,6 @@ def _plain(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(table() + "\n" + ("".join(f"{line}\n" for line in wrong()) if "-v" in sys.argv else ""))
+    for scenes in (SCENES, FRESH):
+        found = wrong(scenes) if "-v" in sys.argv else []
+        sys.stdout.write("\n".join([f"{scenes.name}:", table(scenes), *found, "\n"]))

@@ -4,10 +4,12 @@ from collections import Counter
 
 import pytest
 
-from tests.planner.reply.grounding.rates import Case, cases, judge
+from tests.planner.reply.grounding.rates import FRESH, Case, cases, judge
 
 MOST_REFUSED = 0.03
 FEWEST_CAUGHT = 0.9
+MOST_REFUSED_FRESH = 0.05
+FEWEST_CAUGHT_FRESH = 0.8
 
 
 @pytest.fixture(scope="module")
@@ -36,3 +38,13 @@ def test_altered_replies_are_caught(judged: list[tuple[Case, bool]]) -> None:
     caught = [good for case, good in judged if not case.is_right]
 
     assert sum(caught) >= FEWEST_CAUGHT * len(caught)
+
+
+def test_replies_that_the_rules_were_not_made_for_fare_nearly_as_well() -> None:
+    """Of the fresh replies, fewer than 5 % of the right ones are refused, and at least four of five altered ones."""
+    fresh = [(case, judge(case)) for case in cases(FRESH)]
+    refused = [case.text for case, good in fresh if case.is_right and not good]
+    caught = [good for case, good in fresh if not case.is_right]
+
+    assert len(refused) < MOST_REFUSED_FRESH * (len(fresh) - len(caught)), refused
+    assert sum(caught) >= FEWEST_CAUGHT_FRESH * len(caught)

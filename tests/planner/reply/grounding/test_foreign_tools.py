@@ -1,0 +1,114 @@
+"""Results of tools that declare nothing: JSON in texts, fields in any language, records of the user."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from turnloom.planner.reply.grounding import Evidence, ResultOrigin, check
+
+NOW = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
+PROFILE = {
+    "name": {"first_name": "Yusuf", "last_name": "Li"},
+    "address": {"street": "909 Spruce Street", "city": "Los Angeles", "zip": "91148"},
+    "email": "yusuf.li@example.com",
+    "orders": ["#W6750959"],
+}
+ORDER = {"order_id": "#W6750959", "address": {"street": "476 Maple Drive", "zip": "10093"}}
+
+
+def refused(text: str, *results: Any, said: str = "") -> list[str]:
+    """Return what must not be said of a text, after what the user has said and some results."""
+    evidence = Evidence(NOW)
+    evidence.add_said(said, "message")
+    for number, result in enumerate(results):
+        evidence.add_result(result, ResultOrigin(f"s{number}"))
+    return [found.text for found in check(text, evidence).violations]
+
+
+@pytest.mark.parametrize("said", ["I am Yusuf Li, zip code 91148.", "My e-mail is yusuf.li@example.com"])
+def test_what_a_record_of_the_user_holds_may_be_said(said: str) -> None:
+    """A record that has what the user has said of itself is the user's, and so is what it refers to."""
+    assert refused("It goes to 909 Spruce Street.", PROFILE, said=said) == []
+    assert refused("It goes to 476 Maple Drive, 10093.", PROFILE, ORDER, said=said) == []
+
+
+@pytest.mark.parametrize("said", ["Is Yusuf Li your customer?", "Write to yusuf.li@example.com please", ""])
+def test_what_a_record_of_somebody_else_holds_may_not(said: str) -> None:
+    """A name, or an address that is not said in the first person, makes no record the user's."""
+    assert "909 Spruce Street" in refused("It goes to 909 Spruce Street.", PROFILE, said=said)
+
+
+def test_a_tool_s_redacted_field_stays_secret_in_an_own_record() -> None:
+    """What a tool redacts is never said, whoever it is about."""
+    evidence = Evidence(NOW)
+    evidence.add_said("My e-mail is yusuf.li@example.com", "message")
+    evidence.add_result(PROFILE, ResultOrigin("s", redact=frozenset({"street"})))
+
+    assert check("909 Spruce Street", evidence).violations
+
+
+def test_a_text_that_is_json_is_read_as_what_it_holds() -> None:
+    """Many tools return their result as one text."""
+    result = '[{"flight": "HAT136", "price": 152}, {"flight": "HAT039", "price": 169}]'
+
+    assert refused("HAT136 costs $152.", result) == []
+    assert refused("HAT136 costs $169.", result) == ["$169"]
+    assert refused("HAT136 costs $162.", "[" * 400 + "]" * 400, result) == ["$162"]
+
+
+@pytest.mark.parametrize("field", ["preis_pro_nacht", "menu", "monthly", "precio_mes", "gesamtpreis", "prix"])
+def test_a_number_beside_a_currency_may_be_an_amount(field: str) -> None:
+    """What no field of a known kind has may be money if the result names a currency."""
+    result = {"rows": [{field: 88.5, "sterne": 4}], "currency": "EUR"}
+
+    assert refused("It costs 88,50 €.", result) == []
+    assert refused("It costs $88.50.", result) == ["$88.50"]
+    assert refused("It costs €4.", result) == ["€4"]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("a heart rate of 74", "a heart rate of 84"),
+        ("There are 2 passengers.", "There are 3 passengers."),
+        ("Bags: 6", "Bags: 5"),
+    ],
+)
+def test_a_small_number_may_not_contradict_the_field_that_it_is_labelled_with(right: str, wrong: str) -> None:
+    """A number beside the name of a field is one of the field's, or found elsewhere."""
+    result = {"heart_rate": 74, "passengers": [{"age": 41}, {"age": 9}], "bags": 6}
+
+    assert refused(right, result) == []
+    assert refused(wrong, result) != []
+
+
+def test_a_sentence_may_end_with_an_amount() -> None:
+    """If a wrong price ends a sentence, the next sentence is judged by itself."""
+    result = {"rooms": [{"name": "Garden Room", "price": 90}, {"name": "Sea Suite", "price": 120}]}
+
+    assert refused("The Garden Room costs $90. The Sea Suite costs $120.", result) == []
+    assert refused("The Garden Room costs $120. The Sea Suite costs $120.", result) == ["$120"]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("Return it within 30 days, until December 6.", "Return it within 30 days, until December 16."),
+        ("With 15% off $200 you pay $170.", "With 15% off $200 you pay $160."),
+        ("A fifth of the $200 is $40.", "A fifth of the $200 is $60."),
+        ("You come on Friday the 6th.", "You come on Friday the 13th."),
+    ],
+)
+def test_arithmetic_of_days_and_shares_is_a_source(right: str, wrong: str) -> None:
+    """Days after a date, percentages and fractions follow from what is known."""
+    result = {"delivered_on": "2026-11-06", "price": 200, "discount": "15 %"}
+
+    assert refused(right, result) == []
+    assert refused(wrong, result) != []
+
+
+def test_today_is_no_other_day() -> None:
+    """Today's date may be said as today's, not as that of something else."""
+    assert refused("Today is 20 November.", {"due": "2026-11-30"}) == []
+    assert refused("Please pay by 20 November.", {"due": "2026-11-30"}) == ["20 November"]
