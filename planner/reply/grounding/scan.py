@@ -32,7 +32,9 @@ def figures(text: str) -> list[Figure]:
 def claims(text: str, found: list[Figure]) -> list[Figure]:
     """Return what may not contradict a source: counts, durations, weekdays, policies and deeds."""
     plain = without(text, [figure for figure in found if figure.kind != "number"])
-    return [*find(plain, _CLAIMS), *find_labelled(plain), *find_assertions(text)]
+    counted = find(plain, _CLAIMS)
+    labelled = find_labelled(without(plain, [figure for figure in counted if figure.kind == "duration"]))
+    return [*counted, *labelled, *find_assertions(text)]
 
 
 @lru_cache(maxsize=256)
