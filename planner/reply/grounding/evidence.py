@@ -16,7 +16,7 @@ from turnloom.planner.reply.grounding.contacts import host_of
 from turnloom.planner.reply.grounding.counts import small_numbers
 from turnloom.planner.reply.grounding.days import coming, implied, iso_day, iso_moment, staying
 from turnloom.planner.reply.grounding.documents import opened
-from turnloom.planner.reply.grounding.fields import Scope, codes_of, counted, field_name, name_in
+from turnloom.planner.reply.grounding.fields import FieldScope, codes_of, counted, field_name, name_in
 from turnloom.planner.reply.grounding.figures import PERSONAL, Key, folded, visible
 from turnloom.planner.reply.grounding.lexicon import weekdays
 from turnloom.planner.reply.grounding.numerals import in_digits
@@ -57,14 +57,14 @@ class Evidence:
         """The numbers of a result for which no currency was found, and whether their fields are named like money."""
         self._codes: set[str] = set()
         """The currencies that a result names."""
-        self._put(("date", now.date()), "now", Scope())
+        self._put(("date", now.date()), "now", FieldScope())
 
     def add_result(self, result: Any, origin: ResultOrigin, path: str = "") -> None:
         """Add a tool's result, or the part of it that has this path."""
         self._origin, self._priced, self._codes = origin, [], set()
         for deed in origin.deeds:
-            self._put(("deed", deed), path, Scope())
-        self._walk(opened(result), path, Scope())
+            self._put(("deed", deed), path, FieldScope())
+        self._walk(opened(result), path, FieldScope())
         is_named = any(is_money for _, _, is_money in self._priced)
         codes = sorted(self._codes) or [UNSTATED]
         for value, place, is_money in self._priced:
@@ -82,20 +82,20 @@ class Evidence:
                 self._own.know(text)
             self.places.said_counts |= small_numbers(in_digits(text[:_LONGEST_TEXT])[0])
         self._origin = _SAID
-        self._walk(said, path, Scope(is_public=True, is_said=True))
+        self._walk(said, path, FieldScope(is_public=True, is_said=True))
 
     def add_authored(self, text: str, path: str) -> None:
         """Add a text of the agent's makers: its persona, or a template's own words."""
         self._origin = _AUTHORED
         for key in keys_of_many(text):
-            self._put(key, path, Scope())
+            self._put(key, path, FieldScope())
 
     def private_in(self, plain: str) -> Iterator[str]:
         """Yield the values about other people that a folded text has, unless the user said them."""
         said = " ".join(self._said)
         return (value for value in self._private if value in plain and value not in said)
 
-    def _walk(self, value: Any, path: str, scope: Scope) -> None:
+    def _walk(self, value: Any, path: str, scope: FieldScope) -> None:
         match value:
             case dict():
                 self._walk_fields(value, path, scope)
@@ -110,7 +110,7 @@ class Evidence:
             case str():
                 self._text(value, path, scope)
 
-    def _walk_list(self, values: list[Any], path: str, scope: Scope) -> None:
+    def _walk_list(self, values: list[Any], path: str, scope: FieldScope) -> None:
         found = codes_of(values)
         scope = replace(scope, currencies=found, is_money=True) if found else scope
         for number, inner in enumerate(values):
@@ -131,7 +131,7 @@ class Evidence:
         if len(elements) > 1 and not scope.is_private:
             self.places.name_elements({element: name_in(inner) for element, inner in elements.items()}, elements)
 
-    def _walk_fields(self, fields: dict[str, Any], path: str, scope: Scope) -> None:
+    def _walk_fields(self, fields: dict[str, Any], path: str, scope: FieldScope) -> None:
         """Walk an object. The currency of an amount is in a field beside it, in its name, or above."""
         scope = replace(scope, is_own=not scope.is_redacted and (scope.is_own or self._own.is_own(fields)))
         beside = codes_of(fields.values())
@@ -149,7 +149,7 @@ class Evidence:
             self._flag(key, inner, there, inside)
             self._walk(inner, there, inside)
 
-    def _flag(self, key: str, value: Any, path: str, scope: Scope) -> None:
+    def _flag(self, key: str, value: Any, path: str, scope: FieldScope) -> None:
         """Read a policy in a field's name, such as `pets_allowed`, or what the tool says that the value means."""
         meaning = self._origin.says.get(key, {}).get(str(value))
         is_true = _TRUTHS.get(str(value).lower())
@@ -163,7 +163,7 @@ class Evidence:
             for deed in deeds_in(value):
                 self._put(("deed", deed), path, scope)
 
-    def _claims(self, text: str, path: str, scope: Scope) -> None:
+    def _claims(self, text: str, path: str, scope: FieldScope) -> None:
         for claim in claims(text, figures(text)):
             for key in claim.keys:
                 self._put(key, path, scope)
@@ -173,22 +173,22 @@ class Evidence:
         moments = [iso_moment(value) for value in fields.values() if isinstance(value, str)]
         days = [iso_day(value) for value in fields.values() if isinstance(value, str)]
         for first, second in ((a, b) for a in moments for b in moments if a and b and a < b):
-            self._put(("duration", Decimal((second - first).seconds // 60)), path, Scope())
+            self._put(("duration", Decimal((second - first).seconds // 60)), path, FieldScope())
         for arrival, departure in ((a, b) for a in days for b in days if a and b and a < b):
             nights = (departure - arrival).days
-            self._put(("count", "night", Decimal(nights)), path, Scope())
+            self._put(("count", "night", Decimal(nights)), path, FieldScope())
             for number in range(1, min(nights, _LONGEST_STAY)):
                 for key in staying(arrival + timedelta(days=number)):
-                    self._put(key, path, Scope())
+                    self._put(key, path, FieldScope())
 
     def _page(self, fields: dict[str, Any]) -> str:
         """Return the host of the page that an object describes. The host may be named in a reply."""
         host = host_of(fields.get("url"))
         if host and not self._origin.outside.isdisjoint(fields):
-            self._put(("link", host), "url", Scope())
+            self._put(("link", host), "url", FieldScope())
         return host
 
-    def _number(self, value: Decimal, path: str, scope: Scope) -> None:
+    def _number(self, value: Decimal, path: str, scope: FieldScope) -> None:
         value = abs(value)
         self._put(("number", value), path, scope)
         for key in (*counted(scope.name, value), *(("field", label, value) for label in scope.labels)):
@@ -208,7 +208,7 @@ class Evidence:
         elif not scope.name.is_count:
             self.places.add_operand(value, None, place)
 
-    def _text(self, text: str, path: str, scope: Scope) -> None:
+    def _text(self, text: str, path: str, scope: FieldScope) -> None:
         self._codes |= codes_of([text])
         text = _beginning(text, min(self._left, _LONGEST_TEXT))
         if text.lower() in weekdays():
@@ -223,7 +223,7 @@ class Evidence:
         else:
             self._figures(text, path, scope)
 
-    def _figures(self, text: str, path: str, scope: Scope) -> None:
+    def _figures(self, text: str, path: str, scope: FieldScope) -> None:
         if moment := iso_moment(text):
             local = moment.astimezone(self._now.tzinfo)
             self._put(("date", local.date()), path, scope)
@@ -241,7 +241,7 @@ class Evidence:
                     self._put(key, path, scope)
                     self._add_operand(key, path, scope)
 
-    def _add_operand(self, key: Key, path: str, scope: Scope) -> None:
+    def _add_operand(self, key: Key, path: str, scope: FieldScope) -> None:
         match key:
             case ("money", Decimal() as value, str() as code):
                 self._codes.add(code)
@@ -252,16 +252,16 @@ class Evidence:
                 self._priced.append((value, self._place(path, scope), False))
                 self.places.add_operand(value, UNSTATED if scope.is_said else None, self._place(path, scope))
 
-    def _place(self, path: str, scope: Scope) -> EvidencePlace:
+    def _place(self, path: str, scope: FieldScope) -> EvidencePlace:
         origin = self._origin
         return EvidencePlace(origin.step, path, origin.turn, origin.age_s, scope.page, scope.is_said)
 
-    def _put(self, key: Key, path: str, scope: Scope) -> None:
+    def _put(self, key: Key, path: str, scope: FieldScope) -> None:
         place = self._place(path, scope)
         for implication in (key, *self._implied(key, scope)):
             self.places.put(implication, place)
 
-    def _implied(self, key: Key, scope: Scope) -> tuple[Key, ...]:
+    def _implied(self, key: Key, scope: FieldScope) -> tuple[Key, ...]:
         match key:
             case ("date", date() as day):
                 return implied(day)

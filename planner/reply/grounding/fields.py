@@ -92,7 +92,7 @@ def field_name(key: str) -> FieldName:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class FieldScope:
     """The facts about a value that follow from its place in a result."""
 
     currencies: frozenset[str] = frozenset()
@@ -109,7 +109,7 @@ class Scope:
     """The stems of the words in the names of its field and of the one that holds it."""
     name: FieldName = field(default_factory=lambda: field_name(""))
 
-    def inside(self, key: str, beside: frozenset[str], public: frozenset[str], redact: frozenset[str]) -> "Scope":
+    def inside(self, key: str, beside: frozenset[str], public: frozenset[str], redact: frozenset[str]) -> "FieldScope":
         """Return the scope of a field. `beside`: the currencies of its object; `public`, `redact`: the tool's words."""
         name = field_name(key)
         is_private = (self.is_private or name.is_private) and not (self.is_own or name.is_place)

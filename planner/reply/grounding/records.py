@@ -21,7 +21,7 @@ _ENOUGH = 2
 
 
 class OwnRecords:
-    """What identifies the user."""
+    """The identity of the user, by which objects of results are known as the user's."""
 
     def __init__(self) -> None:
         self._said: list[str] = []
