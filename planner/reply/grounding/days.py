@@ -27,8 +27,8 @@ _ORDINAL = re.compile(
     r"(?!\s(?!(?:to|until|till|through|and)\b)[^\W\d_])"
 )
 _ON_WEEKDAY = re.compile(
-    r"(?<![^\W\d_])(?P<word>[^\W\d_]{3,12}),? (?:(?:the|dem|den|der|el|le) )?(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-    r"(?=[,;!?)]|\.?(?:\s?$|\n)|\.\s|\s(?:at|a las|um|à|to|until|bis|and|und|y|o|or|oder|from|ab|starting)\b)",
+    r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,12}),? (?:(?:the|dem|den|der|el|le) )?(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+    r"(?=[,;!?)](?!\d)|\.?(?:\s?$|\n)|\.\s|\s(?:at|a las|um|à|to|until|bis|and|und|y|o|or|oder|from|ab|starting)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 """A weekday and a day of the month, such as "Friday the 11th"."""

@@ -80,7 +80,10 @@ class Evidence:
             self._own.hear(text)
             if path == "user":
                 self._own.know(text)
-            self.places.said_counts |= small_numbers(in_digits(text[:_LONGEST_TEXT])[0])
+            small = small_numbers(in_digits(text[:_LONGEST_TEXT])[0])
+            self.places.said_counts |= small
+            for value in small:  # a limit of "60 at most" may be compared with a price
+                self.places.add_operand(value, UNSTATED, EvidencePlace(_SAID.step, path, is_said=True))
         self._origin = _SAID
         self._walk(said, path, FieldScope(is_public=True, is_said=True))
 

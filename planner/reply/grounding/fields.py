@@ -14,6 +14,7 @@ Basis = Literal["night", "total"]
 """What an amount is for: one night, or all of the stay."""
 _PART = re.compile(r"[^a-zà-ÿא-ת0-9]+")
 _MOST_LABELS = 3
+_LONGEST_NAME = 40
 _LAST_NAME = re.compile(r"([^.\[\]]+)(?:\[\d+\])*$")
 
 
@@ -140,8 +141,10 @@ def codes_of(values: Iterable[Any]) -> frozenset[str]:
 
 
 def name_in(fields: dict[str, Any]) -> str:
-    """Return the words by which an object of a list is named."""
-    return " ".join(str(value) for key, value in fields.items() if field_name(key).is_name and isinstance(value, str))
+    """Return the words by which an object of a list is named: its names, or else its short texts."""
+    texts = {key: value for key, value in fields.items() if isinstance(value, str)}
+    names = [value for key, value in texts.items() if field_name(key).is_name]
+    return " ".join(names or [value for value in texts.values() if len(value) < _LONGEST_NAME])
 
 
 def counted(name: FieldName, value: Decimal) -> tuple[tuple[object, ...], ...]:

@@ -172,7 +172,7 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         | {count for count in known.said_counts if count <= _MOST_SAID},
         is_sum=context.sentence.says("sums"),
         is_addition=context.sentence.says("additions"),
-        is_difference=context.sentence.says("differences"),
+        is_difference=context.sentence.says("differences") or context.sentence.says("user_figures"),
         is_share=context.sentence.says("shares"),
         percents=frozenset(context.sentence.percents()),
         basis=context.basis(figure),
