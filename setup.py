@@ -2,7 +2,7 @@
 
 from setuptools import find_namespace_packages, setup
 
-FOLDERS = ["models", "tools", "planner", "workers", "web", "migrations", "prompts"]
+FOLDERS = ["client", "models", "tools", "planner", "workers", "web", "migrations", "prompts"]
 
 setup(
     packages=[

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("models", "tools", "planner", "workers", "web")
+PACKAGES = ("client", "models", "tools", "planner", "workers", "web")
 TEXT = {".py", ".md", ".toml", ".yaml", ".yml", ".j2", ".json", ".sql", ".js", ".css", ".html", ".txt", ".ini", ""}
 MODULE_LINES = 300
 SQL = sorted((ROOT / "models" / "ledger").rglob("*.sql"))

@@ -27,7 +27,7 @@ CHECKED = {
 NAMED_BY_THE_OPERATOR = {
     "planner/llm/": "the endpoint of OPENAI_BASE_URL",
     "tools/mcp/client/": "servers of the file that TURNLOOM_MCP_SERVERS names",
-    "workers/cli/client.py": "the API of TURNLOOM_API_URL",
+    "client/": "the API that its user names",
     "workers/cli/mcp_server.py": "calls nobody: it is the server",
     "workers/embedded/": "the stack's own processes",
 }

@@ -20,7 +20,7 @@ from turnloom.models.runtime.settings import ROOT
 from turnloom.workers.broker.command_lines import queues_of_threads, worker_command
 from turnloom.workers.embedded.process import Process, Program
 
-_PACKAGES = ("models", "tools", "planner", "workers", "web", "migrations", "prompts")
+_PACKAGES = ("client", "models", "tools", "planner", "workers", "web", "migrations", "prompts")
 
 
 class NextVersion:

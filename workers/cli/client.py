@@ -1,26 +1,24 @@
 """Talk to our own API, for the commands that use a running stack."""
 
-import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-import httpx2
+from pydantic import ValidationError
 
+from turnloom.client import ApiError, ApiUnreachable, Client
 from turnloom.models.errors import Unavailable
 
-_TIMEOUT_S = 30.0
-_RECONNECTS = 5
+_PATIENCE_S = 5.0
+"""A person waits at the terminal."""
 
 
 class Api:
-    """A client that posts turns and follows them. Errors are `Unavailable` with the server's own sentence."""
+    """The API as commands use it. Answers are plain data; errors are `Unavailable` with the server's own sentence."""
 
     def __init__(self, url: str, key: str) -> None:
-        self.url = url.rstrip("/")
-        self._http = httpx2.Client(
-            base_url=self.url, headers={"Authorization": f"Bearer {key}"}, timeout=_TIMEOUT_S, trust_env=False
-        )
+        self._client = Client(url, key, patience_s=_PATIENCE_S)
 
     def __enter__(self) -> Self:
         return self
@@ -28,82 +26,59 @@ class Api:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._http.close()
+        self._client.close()
 
     def post_turn(self, **request: Any) -> dict[str, Any]:
         """Post a message and return what the API says on accepting it."""
-        return self._answer("POST", "/v1/turns", json=request)
+        with _sentences():
+            return self._client.post(**request).model_dump(mode="json")
 
     def turn(self, turn_id: str) -> dict[str, Any]:
         """Return a turn as it stands."""
-        return self._answer("GET", f"/v1/turns/{turn_id}")
+        return self._get(f"/v1/turns/{turn_id}")
 
     def trace(self, turn_id: str) -> dict[str, Any]:
         """Return where a turn's plans and reply come from."""
-        return self._answer("GET", f"/v1/turns/{turn_id}/trace.json")
+        return self._get(f"/v1/turns/{turn_id}/trace.json")
 
     def memory(self, conversation_id: str) -> dict[str, Any]:
         """Return what is settled and remembered in a conversation."""
-        return self._answer("GET", f"/v1/conversations/{conversation_id}/memory")
+        return self._get(f"/v1/conversations/{conversation_id}/memory")
 
     def knowledge(self, conversation_id: str) -> dict[str, Any]:
         """Return what a conversation knows."""
-        return self._answer("GET", f"/v1/conversations/{conversation_id}/knowledge")
+        return self._get(f"/v1/conversations/{conversation_id}/knowledge")
 
     def agents(self) -> list[dict[str, Any]]:
         """Return the agents."""
-        items: list[dict[str, Any]] = self._answer("GET", "/v1/agents")["items"]
+        items: list[dict[str, Any]] = self._get("/v1/agents")["items"]
         return items
 
     def tools(self) -> list[dict[str, Any]]:
         """Return the tools."""
-        items: list[dict[str, Any]] = self._answer("GET", "/v1/tools")["items"]
+        items: list[dict[str, Any]] = self._get("/v1/tools")["items"]
         return items
 
     def events(self, turn_id: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield (type, data) until the turn is final. A broken connection is resumed where it broke."""
-        last = ""
-        for _ in range(_RECONNECTS):
-            try:
-                for identifier, kind, data in self._stream(turn_id, last):
-                    last = identifier or last
-                    yield kind, data
-                    if kind in ("turn.succeeded", "turn.failed", "turn.cancelled", "turn.superseded"):
-                        return
-            except httpx2.TransportError:
-                continue
-        raise Unavailable(f"{self.url} interrupted the events of turn {turn_id} {_RECONNECTS} times")
+        with _sentences():
+            for event in self._client.stream(turn_id):
+                yield event.type, event.data
 
-    def _stream(self, turn_id: str, last: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        headers = {"Last-Event-ID": last} if last else {}
-        with self._http.stream("GET", f"/v1/turns/{turn_id}/events", headers=headers) as answer:
-            if answer.is_error:
-                answer.read()
-                raise Unavailable(_problem(answer))
-            fields: dict[str, str] = {}
-            for line in answer.iter_lines():
-                if line:
-                    name, _, value = line.partition(":")
-                    fields[name] = value.removeprefix(" ")
-                elif "data" in fields:
-                    yield fields.get("id", ""), fields.get("event", "message"), json.loads(fields["data"])
-                    fields = {}
-
-    def _answer(self, method: str, path: str, **options: Any) -> dict[str, Any]:
-        try:
-            answer = self._http.request(method, path, **options)
-        except httpx2.TransportError as error:
-            raise Unavailable(f"{self.url} does not answer; `turnloom up` starts a stack there") from error
-        if answer.is_error:
-            raise Unavailable(_problem(answer))
-        body: dict[str, Any] = answer.json()
-        return body
+    def _get(self, path: str) -> dict[str, Any]:
+        with _sentences():
+            answer: dict[str, Any] = self._client.request("GET", path)
+            return answer
 
 
-def _problem(answer: httpx2.Response) -> str:
+@contextmanager
+def _sentences() -> Iterator[None]:
     try:
-        problem = answer.json()
-        details = "; ".join(str(entry.get("detail", "")) for entry in problem.get("errors", []))
-        return f"{answer.status_code}: {problem['detail']}" + (f" ({details})" if details else "")
-    except (ValueError, KeyError):
-        return f"{answer.url} answered {answer.status_code}"
+        yield
+    except ApiUnreachable as error:
+        raise Unavailable(f"{error}; `turnloom up` starts a stack on this machine") from error
+    except ApiError as error:
+        raise Unavailable(str(error)) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise Unavailable(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
