@@ -5,7 +5,6 @@ two things that the user has said, such as a name and a postcode, or one that on
 e-mail, said in the first person or known of the user. What an own record refers to, such as its orders, is own too.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,8 +63,22 @@ class OwnRecords:
 
 def _place(text: str, said: str) -> int:
     """Return where a text stands in another as whole words; -1 if it does not."""
-    found = re.search(rf"(?<![\w.@-]){re.escape(text)}(?![\w@-]|\.\w)", said) if text in said else None
-    return found.start() if found else -1
+    place = said.find(text)
+    while place >= 0 and not _is_apart(
+        said[max(0, place - 1) : place], said[place + len(text) : place + len(text) + 2]
+    ):
+        place = said.find(text, place + 1)
+    return place
+
+
+def _is_apart(before: str, after: str) -> bool:
+    """Return whether the signs around a text are no part of a longer word or address."""
+    is_end = not after or not (_is_inner(after[0]) or (after[0] == "." and after[1:].isalnum()))
+    return is_end and not (_is_inner(before) or before == ".")
+
+
+def _is_inner(sign: str) -> bool:
+    return sign.isalnum() or sign in tuple("_@-")
 
 
 def _identities(fields: dict[str, Any]) -> Iterator[tuple[str, FieldName]]:
