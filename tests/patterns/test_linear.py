@@ -22,6 +22,7 @@ PUT_TOGETHER = {
     "turnloom.planner.reply.grounding.amounts:_currency",
     "turnloom.planner.reply.grounding.amounts:_scale",
     "turnloom.planner.reply.grounding.lexicon:spoken",
+    "turnloom.planner.draft.planning_prompt:_described",
     "turnloom.planner.llm.offline.rules:_compiled",
     "turnloom.planner.llm.offline.rules:pattern",
     "turnloom.planner.llm.offline.intent:_is_unwanted",
