@@ -20,7 +20,8 @@ def test_the_same_history_continues_its_conversation(client: FlaskClient) -> Non
     assert first.conversation_id == second.conversation_id == third.conversation_id
     assert [one.turn.seq for one in (first, second, third)] == [1, 2, 3]
     assert third.turn.recalled is not None
-    assert third.turn.recalled.history == [Exchange("Hi", "Hello!\n"), Exchange("And now?", "Now this.")]
+    told = [(one.message, one.reply) for one in third.turn.recalled.history]
+    assert told == [("Hi", "Hello!\n"), ("And now?", "Now this.")]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,8 @@ def test_a_named_conversation(client: FlaskClient) -> None:
 
     assert first.conversation_id == second.conversation_id == "c1"
     assert second.turn.recalled is not None
-    assert second.turn.recalled.history == [Exchange("Earlier", "Indeed."), Exchange("Hi", "Hello!")]
+    told = [(one.message, one.reply) for one in second.turn.recalled.history]
+    assert told == [("Earlier", "Indeed."), ("Hi", "Hello!")]
     assert client.get(f"/v1/turns/{first.turn.id}").get_json()["metadata"] == {"order": "7"}
 
 
