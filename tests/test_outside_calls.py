@@ -30,6 +30,7 @@ NAMED_BY_THE_OPERATOR = {
     "client/": "the API that its user names",
     "workers/cli/mcp_server.py": "calls nobody: it is the server",
     "workers/embedded/": "the stack's own processes",
+    "workers/simulator/": "the API that the person at the terminal names",
 }
 
 

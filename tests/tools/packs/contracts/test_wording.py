@@ -72,7 +72,7 @@ def _written(prompts: Prompts, name: str, result: Any) -> Iterator[tuple[str, st
             expires = expiry(result, datetime.now(UTC))
             labelled = {**step, "label": label, "fields": [], "named": [], "expires": expires}
             usual = next(samples(template, prompts.in_effect(template).inputs))
-            given = {"steps": [labelled], "results": {name: result}, "problems": "", "question": None, "output": None}
+            given = {"steps": [labelled], "results": {name: result}, "problems": "", "question": None}
             yield template, prompts.render(template, **{**usual, **{k: v for k, v in given.items() if k in usual}}).text
 
 
