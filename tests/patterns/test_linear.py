@@ -109,7 +109,7 @@ def ratio(found: Found, attack: Attack) -> float:
         longer = search(found, attack, LONGER)
         if longer < NOTHING_S:
             return 0.0
-        least = min(least, longer / max(search(found, attack, LONG), 1e-6))
+        least = min(least, longer / max(search(found, attack, LONG), NOTHING_S / 4))
         if least < STEEPEST:
             break
     return least
