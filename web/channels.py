@@ -24,7 +24,7 @@ from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.web import backlog, request_gate
 from turnloom.web.ingest import ACCEPTED, hand_on, open_turn
-from turnloom.workers.channels import sending
+from turnloom.workers.channels import send_attempt
 from turnloom.workers.channels.accounts import OpenAccount, OpenAccounts, is_account_name
 from turnloom.workers.channels.protocol import (
     Edit,
@@ -233,7 +233,7 @@ def _again(its: OpenAccount, receipt: Receipt) -> dict[str, Any] | None:
     """Return how to send a message again that the provider took and then did not deliver; None: not at all."""
     match receipt.failure:
         case TryLater():
-            return {"wait_ms": sending.pause_ms(receipt.failure, 2)}
+            return {"wait_ms": send_attempt.pause_ms(receipt.failure, 2)}
         case WindowClosed():
             template = its.adapter.template(its.account)
             return None if template is None else {"body": template}

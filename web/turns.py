@@ -20,7 +20,7 @@ from turnloom.web.auth import caller, demand, requires
 from turnloom.web.ingest import ACCEPTED, hand_on, open_turn
 from turnloom.web.json_body import json_response
 from turnloom.web.message_checks import new_turn
-from turnloom.web.receiving import answer_for, finished, shown, snapshot_of
+from turnloom.web.turn_answers import answer_for, finished, shown, snapshot_of
 from turnloom.workers.dispatch import ALIVE, dispatch_reply, queue_lengths
 from turnloom.workers.turns.turn_view import turn_graph
 

@@ -22,14 +22,14 @@ from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.daemon import Daemon
 from turnloom.models.runtime.logging import log
 from turnloom.workers.broker.app import app
-from turnloom.workers.channels import pacing, sending
+from turnloom.workers.channels import pace, send_attempt
 from turnloom.workers.channels.accounts import OpenAccount, OpenAccounts
 from turnloom.workers.dispatch import dispatch_deliveries
 
 INTERVAL_S = 0.25
 """The pause between two looks for parts that are due."""
 _BATCH = 200
-_LEASE_MS = round(2 * sending.CALL_S + 4) * 1_000
+_LEASE_MS = round(2 * send_attempt.CALL_S + 4) * 1_000
 """A claim covers the question whether a part was sent, the call that sends it, and the record."""
 _PATIENCE_MS = 250
 """A part that has to wait longer for its pace is left for later, so that it takes no slot."""
@@ -72,20 +72,20 @@ def _account(found: NextDelivery) -> OpenAccount | DeliveryOutcome:
         raise
     except TurnloomError as error:
         log.error("channel.unusable", channel=channel, error=error.code)
-        return sending.postponed(found, "account_unusable", "the account cannot be used; see `turnloom doctor`")
+        return send_attempt.postponed(found, "account_unusable", "the account cannot be used; see `turnloom doctor`")
     if account is None or account.tenant_id != found.tenant_id:
-        return sending.failed("account_missing", "the channel's account was removed")
+        return send_attempt.failed("account_missing", "the channel's account was removed")
     return account
 
 
 def _render(found: NextDelivery, account: OpenAccount) -> bool:
     if found.reply is None:
-        return _end(found, sending.failed("erased", "the reply was erased"))
+        return _end(found, send_attempt.failed("erased", "the reply was erased"))
     try:
         parts = account.adapter.render(found.reply, account.account)
     except Exception:  # noqa: BLE001 - whatever it is, the recipient's other replies must not wait for ever
         log.exception("delivery.not_rendered", turn_id=str(found.turn_id))
-        return _end(found, sending.failed("internal_error", "the reply could not be rendered; see the log"))
+        return _end(found, send_attempt.failed("internal_error", "the reply could not be rendered; see the log"))
     with statement() as db:
         deliveries.store_parts(db, found.turn_id, parts)
     reach("delivery.rendered")
@@ -94,10 +94,10 @@ def _render(found: NextDelivery, account: OpenAccount) -> bool:
 
 def _has_pace(found: NextDelivery, account: OpenAccount) -> bool:
     """Wait a moment for the part's pace; False if it takes longer, and the part is left for later."""
-    wait_ms = pacing.wait_ms(account, found.recipient)
+    wait_ms = pace.wait_ms(account, found.recipient)
     if 0 < wait_ms <= _PATIENCE_MS:
         time.sleep(wait_ms / 1_000)
-        wait_ms = pacing.wait_ms(account, found.recipient)
+        wait_ms = pace.wait_ms(account, found.recipient)
     if wait_ms > 0:
         with statement() as db:
             deliveries.delay(db, found.turn_id, found.part, wait_ms)
@@ -111,7 +111,7 @@ def _send(found: NextDelivery, account: OpenAccount) -> bool:
         return False
     reach("delivery.claimed")
     try:
-        outcome = sending.attempt(found, claimed, account)
+        outcome = send_attempt.attempt(found, claimed, account)
     except Exception as error:  # noqa: BLE001 - the message may have gone out, and must not be sent again for ever
         log.exception("delivery.broken", turn_id=str(found.turn_id), part=found.part)
         outcome = DeliveryOutcome(status="unknown", error={"code": "internal_error", "message": type(error).__name__})

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from turnloom.models.contracts.artifact import Artifact, Card, Comparison, Itinerary, Link, Table
 from turnloom.models.contracts.turn import Reply
-from turnloom.planner.reply.splitting import split
+from turnloom.planner.reply.text_split import split
 
 Channel = Literal["plain", "markdown", "slack", "whatsapp", "telegram", "sms"]
 

@@ -16,7 +16,7 @@ from turnloom.models.ledger import channel_accounts
 from turnloom.models.runtime import secrets
 from turnloom.models.runtime.settings import settings
 from turnloom.workers import delivery
-from turnloom.workers.channels import sending
+from turnloom.workers.channels import send_attempt
 from turnloom.workers.channels.protocol import TryLater
 
 
@@ -187,7 +187,7 @@ def test_without_redis_nothing_is_held_back(provider: Provider, monkeypatch: pyt
     def out(*_: object) -> int:
         raise Unavailable("Redis does not answer")
 
-    monkeypatch.setattr("turnloom.workers.channels.pacing.run_script", out)
+    monkeypatch.setattr("turnloom.workers.channels.pace.run_script", out)
 
     assert deliver(reply()) == ["sent", "sent"]
 
@@ -235,10 +235,10 @@ def test_an_adapter_that_breaks(provider: Provider, monkeypatch: pytest.MonkeyPa
 
 def test_pauses_grow_and_end() -> None:
     """A part is given up after a day."""
-    asked = [sending.pause_ms(TryLater("number", "500"), failures) for failures in (0, 1, 2, 20)]
+    asked = [send_attempt.pause_ms(TryLater("number", "500"), failures) for failures in (0, 1, 2, 20)]
 
     assert asked == [1_000, 2_000, 4_000, 300_000]
-    assert sending.pause_ms(TryLater("number", "429", 7), 5) == 7_000
+    assert send_attempt.pause_ms(TryLater("number", "429", 7), 5) == 7_000
 
 
 def test_a_part_that_is_too_old_fails(provider: Provider) -> None:

@@ -12,12 +12,12 @@ from turnloom.models.contracts.manner import Manner
 from turnloom.models.contracts.turn import TurnAccepted, TurnRequest
 from turnloom.web.auth import demand, requires
 from turnloom.web.json_body import validated
-from turnloom.web.openai_front.following import Told, streamed
-from turnloom.web.openai_front.opening import open_transcript
 from turnloom.web.openai_front.reply_text import ReplyText
 from turnloom.web.openai_front.transcript import read_transcript
-from turnloom.web.receiving import snapshots
+from turnloom.web.openai_front.transcript_turn import open_transcript
+from turnloom.web.openai_front.turn_stream import Told, streamed
 from turnloom.web.shared_reads import read
+from turnloom.web.turn_answers import snapshots
 
 _AGENT = "assistant"
 _EXAMPLE = {

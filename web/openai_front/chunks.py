@@ -17,10 +17,10 @@ from turnloom.models.runtime.logging import log
 from turnloom.web.errors import problem_of
 from turnloom.web.events import STILL_HERE
 from turnloom.web.openai_front.errors import in_openai_shape
-from turnloom.web.openai_front.following import Told
 from turnloom.web.openai_front.reply_text import ReplyText
-from turnloom.web.receiving import snapshots
+from turnloom.web.openai_front.turn_stream import Told
 from turnloom.web.shared_reads import read
+from turnloom.web.turn_answers import snapshots
 
 _STEPS = frozenset(
     ("plan.step", "plan.ready", "plan.revised", "step.started", "step.retry", "step.finished", "approval.requested")

@@ -23,10 +23,10 @@ from turnloom.web.catalogue import catalogue
 from turnloom.web.errors import fault
 from turnloom.web.json_body import json_response, validated
 from turnloom.web.openai_front.chunks import Chunks
-from turnloom.web.openai_front.following import id_headers, streamed
-from turnloom.web.openai_front.opening import open_transcript
 from turnloom.web.openai_front.transcript import Transcript, read_transcript
-from turnloom.web.receiving import finished
+from turnloom.web.openai_front.transcript_turn import open_transcript
+from turnloom.web.openai_front.turn_stream import id_headers, streamed
+from turnloom.web.turn_answers import finished
 
 _PATIENCE_S = 600.0
 """How long a client waits for a reply that is not streamed: as long as the official client does."""

@@ -11,6 +11,7 @@ from turnloom.models.errors import NotFound, Unauthorized
 from turnloom.tools.extras import require
 from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
 from turnloom.workers.channels.calls import answered, bearer, failed, json_request, pause
+from turnloom.workers.channels.posted_items import read_json, whole
 from turnloom.workers.channels.protocol import (
     AccountConfig,
     ChannelName,
@@ -29,9 +30,8 @@ from turnloom.workers.channels.protocol import (
     WebhookAnswer,
     paced,
 )
-from turnloom.workers.channels.reading import read_json, whole
+from turnloom.workers.channels.reply_texts import numbered, offered, texts
 from turnloom.workers.channels.slack_items import items
-from turnloom.workers.channels.wording import numbered, offered, texts
 
 require("channels", "Slack")
 from slack_sdk.signature import Clock, SignatureVerifier  # noqa: E402 - after the check that it is there

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qs
 
-from turnloom.workers.channels.protocol import Edit, Item, Media, Message
-from turnloom.workers.channels.reading import (
+from turnloom.workers.channels.posted_items import (
     attempt,
     identifier,
     listed,
@@ -18,6 +17,7 @@ from turnloom.workers.channels.reading import (
     storable,
     unknown,
 )
+from turnloom.workers.channels.protocol import Edit, Item, Media, Message
 
 _OWN_WORDS = {None, "file_share", "thread_broadcast", "me_message"}
 """The subtypes of a message that a person wrote."""

@@ -11,6 +11,17 @@ from turnloom.models.contracts.turn import Reply
 from turnloom.models.errors import NotFound, Unauthorized
 from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
 from turnloom.workers.channels.calls import answered, failed, json_request, pause
+from turnloom.workers.channels.posted_items import (
+    attempt,
+    identifier,
+    moment,
+    optional_identifier,
+    person,
+    read_json,
+    said,
+    unknown,
+    whole,
+)
 from turnloom.workers.channels.protocol import (
     AccountConfig,
     ChannelName,
@@ -33,18 +44,7 @@ from turnloom.workers.channels.protocol import (
     paced,
     secret,
 )
-from turnloom.workers.channels.reading import (
-    attempt,
-    identifier,
-    moment,
-    optional_identifier,
-    person,
-    read_json,
-    said,
-    unknown,
-    whole,
-)
-from turnloom.workers.channels.wording import numbered, offered, texts
+from turnloom.workers.channels.reply_texts import numbered, offered, texts
 
 API = "https://api.telegram.org"
 

@@ -12,6 +12,16 @@ from turnloom.models.errors import NotFound, Unauthorized
 from turnloom.tools.extras import require
 from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
 from turnloom.workers.channels.calls import answered, basic, failed, pause
+from turnloom.workers.channels.posted_items import (
+    attempt,
+    identifier,
+    optional_identifier,
+    person,
+    said,
+    storable,
+    unknown,
+    whole,
+)
 from turnloom.workers.channels.protocol import (
     AccountConfig,
     ChannelName,
@@ -34,17 +44,7 @@ from turnloom.workers.channels.protocol import (
     WindowClosed,
     paced,
 )
-from turnloom.workers.channels.reading import (
-    attempt,
-    identifier,
-    optional_identifier,
-    person,
-    said,
-    storable,
-    unknown,
-    whole,
-)
-from turnloom.workers.channels.wording import numbered, offered, texts
+from turnloom.workers.channels.reply_texts import numbered, offered, texts
 
 require("channels", "Twilio")
 from twilio.request_validator import RequestValidator  # noqa: E402 - after the check that it is there

@@ -18,6 +18,7 @@ from turnloom.models.contracts.turn import Reply
 from turnloom.models.errors import Unauthorized
 from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
 from turnloom.workers.channels.calls import answered, bearer, failed, json_request
+from turnloom.workers.channels.posted_items import whole
 from turnloom.workers.channels.protocol import (
     AccountConfig,
     ChannelName,
@@ -35,9 +36,8 @@ from turnloom.workers.channels.protocol import (
     paced,
     secret,
 )
-from turnloom.workers.channels.reading import whole
+from turnloom.workers.channels.reply_texts import numbered, offered, texts
 from turnloom.workers.channels.whatsapp_items import failure, items
-from turnloom.workers.channels.wording import numbered, offered, texts
 
 API = "https://graph.facebook.com"
 _VERSION = "v23.0"

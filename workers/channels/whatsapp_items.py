@@ -4,6 +4,17 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Literal
 
+from turnloom.workers.channels.posted_items import (
+    attempt,
+    identifier,
+    listed,
+    moment,
+    optional_identifier,
+    person,
+    read_json,
+    said,
+    unknown,
+)
 from turnloom.workers.channels.protocol import (
     Edit,
     Item,
@@ -14,17 +25,6 @@ from turnloom.workers.channels.protocol import (
     Receipt,
     TryLater,
     WindowClosed,
-)
-from turnloom.workers.channels.reading import (
-    attempt,
-    identifier,
-    listed,
-    moment,
-    optional_identifier,
-    person,
-    read_json,
-    said,
-    unknown,
 )
 
 _LATER_FOR_RECIPIENT = {"131056"}

@@ -11,7 +11,7 @@ import pytest
 
 from tests.workers.channels.accounts import NOW, account, answer
 from turnloom.models.contracts.turn import Question, Reply
-from turnloom.planner.reply.splitting import units
+from turnloom.planner.reply.text_split import units
 from turnloom.workers.channels import adapter
 from turnloom.workers.channels.protocol import (
     CHANNELS,

@@ -1,4 +1,4 @@
-"""Pacing: how fast an account sends, in all and to one recipient. All workers share the token buckets through Redis.
+"""The pace of an account: how fast it sends, in all and to one recipient. Workers share the token buckets in Redis.
 
 If Redis is unavailable, nothing is held back: the provider then says when it was too much.
 """

@@ -6,7 +6,7 @@ from datetime import timedelta
 from turnloom.models.errors import PolicyDenied, ToolFailed, Unavailable
 from turnloom.models.ledger.deliveries import ClaimedDelivery, DeliveryOutcome, NextDelivery
 from turnloom.tools.http.upstream import Unreachable, UpstreamRequest, UpstreamResponse, exchange
-from turnloom.workers.channels import pacing
+from turnloom.workers.channels import pace
 from turnloom.workers.channels.accounts import OpenAccount
 from turnloom.workers.channels.protocol import MessageRefused, MessageSent, Outcome, TryLater, Unsure, WindowClosed
 
@@ -98,7 +98,7 @@ def _later(found: NextDelivery, account: OpenAccount, asked: TryLater) -> Delive
     if found.age_s > _GIVEN_UP_S:
         return DeliveryOutcome(status="failed", error=error)
     wait_ms = pause_ms(asked, found.failures)
-    pacing.pause(account, found.recipient, asked, wait_ms)
+    pace.pause(account, found.recipient, asked, wait_ms)
     return DeliveryOutcome(status="pending", wait_ms=wait_ms, error=error)
 
 

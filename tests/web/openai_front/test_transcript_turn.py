@@ -7,7 +7,7 @@ from flask.testing import FlaskClient
 
 from tests.web.openai_front.transcripts import ask, post, said
 from turnloom.models.contracts.memory import Exchange
-from turnloom.web.openai_front import opening
+from turnloom.web.openai_front import transcript_turn
 
 
 def test_the_same_history_continues_its_conversation(client: FlaskClient) -> None:
@@ -64,8 +64,8 @@ def test_a_conversation_that_has_gone_on_is_left_alone(client: FlaskClient) -> N
 def test_two_clients_continue_the_same_history_at_once(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both find the conversation, one gets it, and the other gets one of its own."""
     first = ask(client, said("Hi"))
-    found = opening._conversations
-    monkeypatch.setattr(opening, "_conversations", _late(client, found))
+    found = transcript_turn._conversations
+    monkeypatch.setattr(transcript_turn, "_conversations", _late(client, found))
 
     second = ask(client, said("Hi", "Hello!", "Mine"))
 

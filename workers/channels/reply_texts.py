@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from turnloom.models.contracts.turn import Reply
 from turnloom.planner.reply.rendering import DIALECTS, Channel, render_reply
-from turnloom.planner.reply.splitting import split
+from turnloom.planner.reply.text_split import split
 from turnloom.workers.channels.protocol import ReplyChoice
 
 PAYLOAD_BYTES = 64

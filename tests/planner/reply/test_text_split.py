@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnloom.planner.reply.splitting import split, units
+from turnloom.planner.reply.text_split import split, units
 
 _WHOLE = [
     "900 ILS",

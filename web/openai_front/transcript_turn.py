@@ -22,8 +22,8 @@ from turnloom.web import backlog
 from turnloom.web.ingest import open_turn
 from turnloom.web.message_checks import new_turn
 from turnloom.web.openai_front.transcript import Transcript
-from turnloom.web.receiving import answer_for
 from turnloom.web.shared_reads import read
+from turnloom.web.turn_answers import answer_for
 
 
 def open_transcript(
