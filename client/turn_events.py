@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-ENDS = frozenset({"turn.succeeded", "turn.failed", "turn.cancelled", "turn.superseded"})
-"""The types of a turn's last event."""
+from turnloom.models.contracts.event import FINAL_EVENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,7 @@ class TurnEvent:
     @property
     def is_last(self) -> bool:
         """Whether the turn is final."""
-        return self.type in ENDS
+        return self.type in FINAL_EVENTS
 
 
 def read_stream(lines: Iterable[str]) -> Iterator[TurnEvent | None]:

@@ -103,7 +103,7 @@ def _take(its: OpenAccount, posted: Inbound) -> None:
     Raises:
         Unavailable: some could not be recorded. Those that were are recognised when they come again.
     """
-    webhook, missed = _Webhook(new_id(), posted.body), None
+    webhook, missed = _Webhook(new_id(), its.key, posted.body), None
     for item in its.adapter.parse(its.account, posted):
         try:
             counted = _record_apart(its, webhook, item)
@@ -116,7 +116,20 @@ def _take(its: OpenAccount, posted: Inbound) -> None:
 
 class _Webhook(NamedTuple):
     id: UUID
+    channel: str
     body: bytes
+
+    def item(self, kind: str, provider_id: str, **fields: Any) -> ReceivedItem:
+        """Return something that this webhook reports. `fields` are further ones of `ReceivedItem`."""
+        return ReceivedItem(
+            id=new_id(),
+            webhook_id=self.id,
+            body=self.body,
+            channel=self.channel,
+            kind=kind,
+            provider_id=provider_id,
+            **fields,
+        )
 
 
 def _record_apart(its: OpenAccount, webhook: _Webhook, item: Item) -> str:
@@ -147,17 +160,8 @@ def _record(its: OpenAccount, webhook: _Webhook, item: Item) -> str:
 
 def _open(its: OpenAccount, webhook: _Webhook, message: Message) -> str:
     conversation_id = ":".join(filter(None, (its.key, message.sender, message.thread)))
-    item = ReceivedItem(
-        id=new_id(),
-        webhook_id=webhook.id,
-        body=webhook.body,
-        channel=its.key,
-        kind="message",
-        provider_id=message.provider_id,
-        conversation_id=conversation_id,
-        recipient=message.recipient,
-        at=message.at,
-    )
+    about = {"conversation_id": conversation_id, "recipient": message.recipient, "at": message.at}
+    item = webhook.item("message", message.provider_id, **about)
     try:
         asked = TurnRequest(
             message=message.text,
@@ -211,17 +215,8 @@ def _refuse(its: OpenAccount, webhook: _Webhook, message: Message) -> str:
 
 def _join(its: OpenAccount, webhook: _Webhook, receipt: Receipt) -> str:
     failure = receipt.failure
-    item = ReceivedItem(
-        id=new_id(),
-        webhook_id=webhook.id,
-        body=webhook.body,
-        channel=its.key,
-        kind="receipt",
-        provider_id=receipt.provider_id,
-        status=receipt.status,
-        key=receipt.key,
-        detail={} if failure is None else {"error": {"code": failure.code, "message": _why(failure)}},
-    )
+    detail = {} if failure is None else {"error": {"code": failure.code, "message": _why(failure)}}
+    item = webhook.item("receipt", receipt.provider_id, status=receipt.status, key=receipt.key, detail=detail)
     with request_gate.apart().passed(), statement() as db:
         turn_id = channel_items.note_receipt(db, its.tenant_id, item, _again(its, receipt))
     if turn_id is not None:
@@ -247,15 +242,7 @@ def _why(failure: TryLater | WindowClosed | MessageRefused) -> str:
 
 
 def _keep(its: OpenAccount, webhook: _Webhook, provider_id: str, detail: dict[str, str]) -> str:
-    item = ReceivedItem(
-        id=new_id(),
-        webhook_id=webhook.id,
-        body=webhook.body,
-        channel=its.key,
-        kind="kept",
-        provider_id=provider_id,
-        detail=detail,
-    )
+    item = webhook.item("kept", provider_id, detail=detail)
     with request_gate.apart().passed(), statement() as db:
         is_new = channel_items.keep(db, its.tenant_id, item)
     if is_new:

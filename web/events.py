@@ -19,12 +19,12 @@ from pydantic import Field
 from turnloom.models.connections.database import statement
 from turnloom.models.connections.redis import Item, deltas
 from turnloom.models.contracts.base import Contract
-from turnloom.models.contracts.event import EVENT_ID
+from turnloom.models.contracts.event import EVENT_ID, FINAL_EVENTS
 from turnloom.models.errors import Malformed, Unavailable
 from turnloom.models.ledger import events
 from turnloom.models.ledger.events import Look, Place
 from turnloom.web.auth import caller, requires
-from turnloom.web.live_events import FINAL_EVENTS, hub
+from turnloom.web.live_events import hub
 from turnloom.web.shared_reads import no_turn, read, turn_id_of
 
 Position = tuple[int, int]

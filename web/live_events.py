@@ -17,16 +17,13 @@ from uuid import UUID
 from turnloom.models.connections import redis
 from turnloom.models.connections.database import statement
 from turnloom.models.connections.redis import DELTA, DELTAS_TTL_S, Item, read_announcement
-from turnloom.models.contracts.turn import FINAL_TURN_STATUSES
+from turnloom.models.contracts.event import FINAL_EVENTS
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import events
 from turnloom.models.ledger.events import Stand
 from turnloom.models.runtime.counters import counts
 from turnloom.models.runtime.daemon import Daemon
 from turnloom.models.runtime.logging import log
-
-FINAL_EVENTS = frozenset(f"turn.{status}" for status in FINAL_TURN_STATUSES)
-"""After one of these a turn has no further event."""
 
 _RECONNECT_S = 1.0
 _CLOSING_S = 5.0

@@ -3,6 +3,7 @@
 from typing import Any
 
 from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.turn import FINAL_TURN_STATUSES
 
 EVENTS = {
     "turn.queued": "The turn is recorded. `conversation_id`, `seq`: its place in the conversation. It comes again, "
@@ -37,6 +38,8 @@ EVENTS = {
     "turn; `error` is null.",
 }
 """Events of a turn: type -> when it happens, and the fields of its `data` beside `turn_id` and `at`."""
+FINAL_EVENTS = frozenset(f"turn.{status}" for status in FINAL_TURN_STATUSES)
+"""The types of a turn's last event."""
 
 
 EVENT_ID = r"^[0-9]{1,9}(?:\.[0-9]{1,9})?$"

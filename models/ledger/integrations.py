@@ -167,7 +167,7 @@ def rotate(db: Session, after: UUID, table: type[SealedRow] = AccountRow) -> Rot
     query = select(table).where(table.key_id != current, table.id > after).order_by(table.id)
     # Locked, so that a secret that its user replaces at this moment is not overwritten.
     found = db.scalars(query.limit(_ROTATED_AT_ONCE).with_for_update())
-    rows = cast("Sequence[SealedRow]", found.all())  # mypy takes the two tables for their common base
+    rows = cast("Sequence[SealedRow]", found.all())  # mypy takes the tables for their common base
     unreadable = [row.id for row in rows if not _sealed_anew(row, current)]
     return Rotated(last=rows[-1].id if rows else None, done=len(rows) - len(unreadable), unreadable=unreadable)
 

@@ -138,6 +138,9 @@ class ClaimedTurn:
     events: list[Event]
 
 
+_CLAIMED = tuple(field.name for field in fields(ClaimedTurn))
+
+
 @dataclass(frozen=True)
 class Ending:
     """The end of a turn, ready to be recorded."""
@@ -221,7 +224,7 @@ def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int, room: LlmRoom = 
         return None
     if "crowded" in found:
         return Crowded(UUID(found["crowded"]))
-    read = {
+    read: dict[str, Any] = {
         "id": turn_id,
         "tenant_id": UUID(found["tenant_id"]),
         "manner": read_manner(found["manner"]),
@@ -231,7 +234,7 @@ def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int, room: LlmRoom = 
         "recalled": read_recalled(found["recalled"]) if found["recalled"] else None,
         "events": read_events(found["events"]),
     }
-    return ClaimedTurn(**{field.name: found.get(field.name) for field in fields(ClaimedTurn)} | read)
+    return ClaimedTurn(**{name: found[name] for name in _CLAIMED if name not in read}, **read)
 
 
 def plan_again(db: psycopg.Connection, turn_id: UUID, attempt: int, again: Again) -> bool:

@@ -49,7 +49,6 @@ class Evidence:
         self.places = Places()
         self._now = now
         self._private: dict[str, None] = {}
-        self._said: list[str] = []
         self._own = OwnRecords()
         self._left = _READ_AT_MOST
         self._origin = _SAID
@@ -76,7 +75,6 @@ class Evidence:
     def add_said(self, said: Any, path: str) -> None:
         """Add what the user said, or what is known of the user."""
         for text in strings(said):
-            self._said.append(folded(text)[0])
             self._own.hear(text)
             if path == "user":
                 self._own.know(text)
@@ -95,7 +93,7 @@ class Evidence:
 
     def private_in(self, plain: str) -> Iterator[str]:
         """Yield the values about other people that a folded text has, unless the user said them."""
-        said = " ".join(self._said)
+        said = " ".join(self._own.said)
         return (value for value in self._private if value in plain and value not in said)
 
     def _walk(self, value: Any, path: str, scope: FieldScope) -> None:

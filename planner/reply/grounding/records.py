@@ -23,13 +23,14 @@ class OwnRecords:
     """The identity of the user, by which objects of results are known as the user's."""
 
     def __init__(self) -> None:
-        self._said: list[str] = []
+        self.said: list[str] = []
+        """What the user has said and is known of the user, folded."""
         self._known: set[str] = set()
         """Texts that nobody else has: facts known of the user, and the references of own records."""
 
     def hear(self, said: str) -> None:
         """Learn what the user has said, or a fact that is known of the user."""
-        self._said.append(folded(said)[0])
+        self.said.append(folded(said)[0])
 
     def know(self, fact: str) -> None:
         """Learn a fact that is known of the user."""
@@ -49,12 +50,12 @@ class OwnRecords:
         return is_own
 
     def _is_said(self, text: str) -> bool:
-        return any(_place(text, said) >= 0 for said in self._said)
+        return any(_place(text, said) >= 0 for said in self.said)
 
     def _is_mine(self, text: str) -> bool:
         """Return whether the user has said a text of itself, or as its whole answer."""
         first = spoken(words()["first_person"])
-        for said in self._said:
+        for said in self.said:
             place = _place(text, said)
             if place >= 0 and (first.search(said, max(0, place - _BEFORE), place) or len(said) <= len(text) + 9):
                 return True
