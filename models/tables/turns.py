@@ -59,6 +59,8 @@ class TurnRow(Row):
     """The sender's number of its message; if others were merged, of the first one."""
     last_sequence: Mapped[int | None] = mapped_column(BigInteger)
     """The sender's number of the last message merged into it."""
+    pieces: Mapped[list[Any] | None]
+    """If messages were merged: `{sequence, length}` of each, in order. Length: its characters in `message`."""
     channel: Mapped[str]
     """`api`, or channel and account, such as `telegram:front-desk`."""
     message_id: Mapped[str | None]

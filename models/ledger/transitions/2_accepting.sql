@@ -89,14 +89,46 @@ begin
 end $$;
 
 -- Whether a message may become a part of a turn, by its sender's count. A caller of the API counts without gaps. What a
--- channel's messages carry is sparse, or nothing: one that is newer than the turn's last, or older than its first,
--- goes there.
+-- channel's messages carry is sparse, or nothing: any of them has its place among the others.
 create function hot.may_join(p_message turns, p_turn turns) returns boolean language sql immutable as $$
-  select case when p_message.channel = 'api' then p_message.sequence is not distinct from p_turn.last_sequence + 1
-              else coalesce(p_message.sequence not between p_turn.sequence and p_turn.last_sequence - 1, true) end
+  select p_message.channel <> 'api' or p_message.sequence is not distinct from p_turn.last_sequence + 1
 $$;
 
--- Folds a message into the conversation's last turn, if no planner has claimed that one, it asks for the same (agent,
+-- The turn that a message would become a part of: of those that no planner has claimed, the last one that begins before
+-- the message by its sender's count, or else the first; where nobody counts, the last one.
+create function hot.turn_to_join(p_active uuid, p_turn turns) returns uuid language sql stable as $$
+  select q.id
+    from (select id, sequence, seq from turns where id = p_active and status = 'queued'
+          union all
+          select x.id, x.sequence, x.seq
+            from turns a join turns x on x.tenant_id = a.tenant_id and x.conversation_id = a.conversation_id
+                                     and x.sent_at is null and x.ending is null
+           where a.id = p_active) q
+   order by coalesce(q.sequence <= p_turn.sequence, true) desc, abs(q.sequence - p_turn.sequence) nulls last,
+            q.sequence desc nulls last, q.seq desc
+   limit 1
+$$;
+
+-- A turn's messages with one more among them: before the first that its sender has written later, or else at the end.
+create function hot.with_message(p_turn turns, p_message turns, out message text, out pieces jsonb)
+language plpgsql immutable as $$
+declare
+  v_before int;  -- how many pieces stay before it, and how many characters these take
+  v_length int;
+begin
+  pieces := coalesce(p_turn.pieces, jsonb_build_array(
+    jsonb_build_object('sequence', p_turn.sequence, 'length', char_length(p_turn.message))));
+  select coalesce(min(piece.n) filter (where (piece.value ->> 'sequence')::bigint > p_message.sequence) - 1, count(*))
+    into v_before from jsonb_array_elements(pieces) with ordinality piece(value, n);
+  select coalesce(sum((piece.value ->> 'length')::int + 1), 0)
+    into v_length from jsonb_array_elements(pieces) with ordinality piece(value, n) where piece.n <= v_before;
+  message := case when v_before = jsonb_array_length(pieces) then p_turn.message || E'\n' || p_message.message
+                  else overlay(p_turn.message placing p_message.message || E'\n' from v_length + 1 for 0) end;
+  pieces := jsonb_insert(pieces, array[v_before::text], jsonb_build_object(
+    'sequence', p_message.sequence, 'length', char_length(p_message.message)));
+end $$;
+
+-- Folds a message into a turn of its conversation that no planner has claimed, if that one asks for the same (agent,
 -- mode, language model, manner, callback, no plan of the caller's), its sender's count allows it, there is room: 8000
 -- characters, as in one message. Further messages are awaited for another burst window, until four of them have passed
 -- since the first. Out: that turn, or null.
@@ -107,18 +139,14 @@ declare
   v_settles_at timestamptz := clock_timestamp() + v_window;
 begin
   update turns x
-     set message = case when p_turn.sequence < x.sequence then p_turn.message || E'\n' || x.message
-                        else x.message || E'\n' || p_turn.message end,
+     set (message, pieces) = (select w.message, w.pieces from hot.with_message(x, p_turn) w),
          sequence = least(x.sequence, p_turn.sequence), last_sequence = greatest(x.last_sequence, p_turn.sequence),
          callback_url = coalesce(x.callback_url, p_turn.callback_url),
          settles_at = greatest(x.settles_at, least(v_settles_at, x.created_at + 4 * v_window)),
          due_at = case when x.due_at is not null then
                     greatest(x.due_at, least(v_settles_at, x.created_at + 4 * v_window)) end
-   where x.id = coalesce((
-           select q.id from turns a join turns q on q.tenant_id = a.tenant_id and q.conversation_id = a.conversation_id
-                                                and q.sent_at is null and q.ending is null
-            where a.id = p_active order by q.sequence desc nulls last, q.seq desc limit 1), p_active)
-     and x.status = 'queued' and x.submitted_plan is null and p_turn.submitted_plan is null
+   where x.id = hot.turn_to_join(p_active, p_turn) and x.status = 'queued'
+     and x.submitted_plan is null and p_turn.submitted_plan is null
      and hot.may_join(p_turn, x)
      and coalesce(p_turn.agent, x.agent) = x.agent and coalesce(p_turn.mode, x.mode) is not distinct from x.mode
      and coalesce(p_turn.llm, x.llm) is not distinct from x.llm

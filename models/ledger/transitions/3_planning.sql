@@ -40,7 +40,7 @@ begin
   if t.open_steps > 0 then
     update turns set open_steps = 0, last_event = t.last_event + hot.count_events(v_events) where id = p_turn;
   end if;
-  return (to_jsonb(t) - array['body_hash', 'transcript_digest']) || jsonb_build_object(
+  return (to_jsonb(t) - array['body_hash', 'transcript_digest', 'pieces']) || jsonb_build_object(
     'slots', coalesce(t.slots, (select c.slots from conversations c
                                  where c.tenant_id = t.tenant_id and c.id = t.conversation_id)),
     'events', v_events, 'left_ms', greatest(0, round(extract(epoch from t.deadline_at - v_at) * 1000)),
