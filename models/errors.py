@@ -64,6 +64,16 @@ class InvalidPlan(Invalid):
     code, title = "invalid_plan", "Invalid plan"
 
 
+class RateLimited(TurnloomError):
+    """Too much of it for now: try again after `retry_after_s` seconds (HTTP 429)."""
+
+    code, status, title = "rate_limited", 429, "Too many requests"
+
+    def __init__(self, message: str, *, retry_after_s: float, code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.retry_after_s = retry_after_s
+
+
 class Unavailable(TurnloomError):
     """Something that we depend on does not work for now: try again later (HTTP 503).
 

@@ -10,7 +10,6 @@ but its commands is loaded.
 """
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +20,7 @@ from pydantic import BaseModel
 from turnloom.models.contracts.artifact import Artifact
 from turnloom.models.contracts.knowledge import Finding
 from turnloom.models.contracts.plan import Effect
+from turnloom.models.contracts.rate import Rate, checked
 from turnloom.models.errors import NotFound
 from turnloom.tools.context import ToolContext
 from turnloom.tools.extras import lacking
@@ -30,11 +30,6 @@ Queue = Literal["tools.io", "tools.cpu"]
 
 Integration = str
 """An outside service, such as `caldav`."""
-
-Rate = str
-"""A number of calls per `second`, `minute`, `hour` or `day`, such as `5/minute`."""
-
-RATE = re.compile("[1-9][0-9]{0,5}/(second|minute|hour|day)")
 
 _EFFECT_REMEMBERED_S = 30 * 86_400.0
 
@@ -128,8 +123,10 @@ class Tool:
     def __post_init__(self) -> None:
         """Refuse a rate that cannot be read, and a cache for a tool that does more than read or needs approval."""
         for rate in (self.per_user, self.per_tenant):
-            if rate is not None and not RATE.fullmatch(rate):
-                raise TypeError(f"tool {self.name}: {rate!r} is not a rate; write it like 5/minute")
+            try:
+                _ = rate is None or checked(rate)
+            except ValueError as error:
+                raise TypeError(f"tool {self.name}: {error}") from None
         if self.cache_s is not None and (self.effect != "read" or self.requires_approval):
             raise TypeError(f"tool {self.name}: `cache_s` needs a tool that reads and requires no approval")
 

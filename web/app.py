@@ -23,6 +23,8 @@ from turnloom.web import (
     health,
     metrics,
     openapi,
+    request_ids,
+    security_headers,
     traces,
     turns,
     url_ids,
@@ -31,6 +33,17 @@ from turnloom.web import (
 )
 from turnloom.web.catalogue import Catalogue
 from turnloom.web.openai_front import assistant, completions
+
+_TOLD = [
+    "Location",
+    "Retry-After",
+    "X-Request-Id",
+    "X-Turnloom-Turn-Id",
+    "X-Turnloom-Conversation-Id",
+    "X-Turnloom-Ignored",
+]
+"""Headers of an answer that pages of other websites may read."""
+_A_DAY_S = 86_400
 
 
 def create_app() -> APIFlask:
@@ -53,6 +66,9 @@ def create_app() -> APIFlask:
     app.config["MAX_CONTENT_LENGTH"] = settings().api_max_body_bytes
     # A conversation's id may hold two slashes in a row.
     app.url_map.merge_slashes = False
+    request_ids.install(app)
+    security_headers.install(app)
+    _allow_origins(app)
     url_ids.install(app)
     auth.install(app.extensions)
     backlog.install(app.extensions)
@@ -64,3 +80,11 @@ def create_app() -> APIFlask:
     for part in (*of_callers, completions, assistant, channels, health, metrics, openapi):
         app.register_blueprint(part.blueprint)
     return app
+
+
+def _allow_origins(app: APIFlask) -> None:
+    """Let pages of the websites that the settings name call the API from a browser."""
+    if origins := settings().cors_origins:
+        from flask_cors import CORS  # noqa: PLC0415 - few need it
+
+        CORS(app, origins=origins, expose_headers=_TOLD, max_age=_A_DAY_S)

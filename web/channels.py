@@ -24,6 +24,7 @@ from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.web import backlog, request_gate
 from turnloom.web.ingest import ACCEPTED, hand_on, open_turn
+from turnloom.web.rates import is_within_rate
 from turnloom.workers.channels import send_attempt
 from turnloom.workers.channels.accounts import OpenAccount, OpenAccounts, is_account_name
 from turnloom.workers.channels.protocol import (
@@ -173,6 +174,9 @@ def _open(its: OpenAccount, webhook: _Webhook, message: Message) -> str:
     except ValidationError as error:
         why = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
         return _keep(its, webhook, message.provider_id, {"kind": "message", "why": why})
+    if not is_within_rate(its.tenant_id, its.key, message.sender):
+        _keep(its, webhook, message.provider_id, {"kind": "message", "why": "too many messages came"})
+        return "refused"
     with backlog.asking_for(its.tenant_id) as place:
         opened = open_turn(_new_turn(its, asked, message, item, may_open=place.may_open))
         place.is_opened = opened.outcome == "opened"

@@ -10,10 +10,10 @@ from flask import Response, request
 from werkzeug.exceptions import HTTPException
 
 from turnloom.models.contracts.problem import Problem, ProblemError
-from turnloom.models.errors import TurnloomError, Unauthorized, Unavailable
-from turnloom.models.runtime.ids import new_id
+from turnloom.models.errors import RateLimited, TurnloomError, Unauthorized, Unavailable
 from turnloom.models.runtime.logging import log
 from turnloom.web.openai_front.errors import in_openai_shape, speaks_openai
+from turnloom.web.request_ids import request_id
 
 MEDIA_TYPE = "application/problem+json"
 _RETRY_AFTER_S = 2
@@ -46,7 +46,7 @@ def fault(field: str, code: str, detail: str) -> dict[str, Any]:
 
 def _of_ours(error: TurnloomError) -> Response:
     headers: dict[str, str] = {}
-    if isinstance(error, Unavailable):
+    if isinstance(error, (Unavailable, RateLimited)):
         headers["Retry-After"] = str(ceil(error.retry_after_s or _RETRY_AFTER_S))
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = 'Bearer realm="turnloom"'
@@ -80,7 +80,7 @@ def _unforeseen(error: Exception) -> Response:
 
 def _problem(status: int, code: str, detail: str, errors: Sequence[ProblemError] = ()) -> Problem:
     title = HTTPStatus(status).phrase
-    return Problem(title=title, status=status, detail=detail, code=code, errors=[*errors], trace_id=new_id().hex)
+    return Problem(title=title, status=status, detail=detail, code=code, errors=[*errors], trace_id=request_id())
 
 
 def _answer(problem: Problem, headers: Mapping[str, str]) -> Response:

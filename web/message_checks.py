@@ -22,6 +22,7 @@ from turnloom.web import request_gate
 from turnloom.web.auth import caller, demand
 from turnloom.web.catalogue import catalogue
 from turnloom.web.errors import fault
+from turnloom.web.rates import demand_rate
 
 CHANNEL = "api"
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
@@ -38,9 +39,11 @@ def new_turn(message: TurnRequest, *, may_open: bool) -> NewTurn:
         NotFound: there is no such agent.
         Unavailable: the message asks for a callback, and there is no key to encrypt the secret that signs it.
         PolicyDenied: the message brings a plan, and the key may not submit plans.
+        RateLimited: there are too many messages of its user, key or tenant.
     """
     message = _identified(message)
     _refuse_unsupported(message)
+    demand_rate(message.user.id if message.user else None)
     if (message.agent, message.mode, message.plan) != (None, None, None):
         _check_against(_agent(message), message)
     return NewTurn(

@@ -19,6 +19,7 @@ from turnloom.web.openai_front.errors import speaks_openai
 _PAGES = Path(__file__).parent / "pages"
 _SWAGGER_UI = Path(flask_swagger_ui.__file__).parent / "dist"
 _ASSETS = ("swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png")
+_PAGE_SCRIPT = "docs.js"
 _A_WEEK_S = 604_800
 _REFERENCE = "#/components/schemas/"
 _TEXT = {"type": "string"}
@@ -48,6 +49,8 @@ def docs() -> Response:
 @blueprint.get("/docs/assets/<name>")
 def asset(name: str) -> Response:
     """Send a file that the documentation page loads."""
+    if name == _PAGE_SCRIPT:
+        return send_from_directory(_PAGES, name)
     if name not in _ASSETS:
         raise NotFound
     return send_from_directory(_SWAGGER_UI, name, max_age=_A_WEEK_S)
@@ -84,12 +87,14 @@ def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     receive["responses"]["409"] = _problem(
         "Busy, the message id came with another body, or the plan repeats what was done before"
     )
+    receive["responses"]["429"] = _too_many()
     receive["parameters"].append(_IDEMPOTENCY_KEY)
     spec["paths"]["/v1/turns/{turn_id}/cancel"]["post"]["responses"]["200"] = _answer("It had ended", "TurnState")
     decide = spec["paths"]["/v1/turns/{turn_id}/approvals/{step_id}"]["post"]
     decide["responses"]["409"] = _problem("The decision was the opposite one, or the step waits for none")
     follow = spec["paths"]["/v1/turns/{turn_id}/events"]["get"]
     follow["parameters"].append({"name": "Last-Event-ID", "in": "header", "schema": {**_TEXT, "maxLength": 20}})
+    follow["responses"]["429"] = _problem("The key has as many event streams as it may")
     follow["responses"]["400"] = _problem("The id is not one of the turn's events")
     spec["paths"]["/v1/conversations/{conversation_id}"]["delete"]["responses"]["409"] = _problem("A turn is in work")
     _complete_front(spec["paths"])
@@ -102,6 +107,7 @@ def _complete_front(paths: dict[str, Any]) -> None:
     complete["responses"]["200"]["content"]["text/event-stream"] = {"schema": _TEXT}
     for operation in (complete, chat):
         operation["responses"]["409"] = _problem("The `Idempotency-Key` came before with another body")
+        operation["responses"]["429"] = _too_many()
         operation["parameters"].append(_IDEMPOTENCY_KEY)
     for operation in (op for path, operations in paths.items() if speaks_openai(path) for op in operations.values()):
         answers = {status: answer for status, answer in operation["responses"].items() if status != "422"}
@@ -140,6 +146,10 @@ def _secure(path: str, operation: dict[str, Any]) -> None:
         operation["security"] = [{"bearer": []}, {"apiKey": []}]
         answers["401"] = _problem("The key is missing or unknown")
         answers["403"] = _problem("The key lacks a scope")
+
+
+def _too_many() -> dict[str, Any]:
+    return _problem("Too many messages of the user, the key or the tenant; `Retry-After` says when to try again")
 
 
 def _problem(description: str) -> dict[str, Any]:

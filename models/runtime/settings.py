@@ -4,7 +4,6 @@ Defaults suit a laptop. Names are TURNLOOM_*, beside the customary DATABASE_URL,
 """
 
 import os
-import re
 from collections import ChainMap
 from collections.abc import Iterable
 from functools import lru_cache
@@ -15,8 +14,9 @@ from pydantic import AliasChoices, Field, PrivateAttr, ValidationError, field_va
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from turnloom.models.contracts.field_descriptions import Described
+from turnloom.models.contracts.rate import Rate
 from turnloom.models.contracts.turn import Timezone
-from turnloom.models.errors import Misconfigured, NotFound
+from turnloom.models.errors import Misconfigured
 from turnloom.models.runtime.llm_endpoint import LlmEndpoint
 from turnloom.models.runtime.service_urls import Network, PostgresUrl, RedisUrl, ServiceUrl
 from turnloom.models.runtime.setting_faults import PREFIX, fault_of, unknown_variables
@@ -160,6 +160,15 @@ class Settings(EnvironmentSettings):
     breaker_pause_s: float = Field(300.0, gt=0, le=86_400)
     """How long an outside service that failed five times in a row is not called; then one call tests it again."""
 
+    user_rate: Rate | None = None
+    """How many messages one user may post, such as `30/minute`; above it, a message gets 429. Default: any number, as
+    with the next three. All messages of a tenant that name no user are those of one user."""
+    key_rate: Rate | None = None
+    """How many messages may be posted with one key."""
+    account_rate: Rate | None = None
+    """How many messages one account of a channel may bring. Those above it are kept, but not answered."""
+    tenant_rate: Rate | None = None
+    """How many messages one tenant may post, on all ways together."""
     tenant_backlog_limit: int = Field(10_000, ge=1)
     """Most unfinished turns of one tenant; above it, new messages get 503."""
     backlog_limit: int = Field(100_000, ge=1)
@@ -187,9 +196,14 @@ class Settings(EnvironmentSettings):
     api_connections_per_address: int = Field(1_000, ge=0)
     """Connections to one web process that one address may hold, or one /64 network of IPv6; further ones get 429.
     0: any number."""
+    api_streams_per_key: int = Field(0, ge=0)
+    """Event streams that clients with one key may follow at one web process; further ones get 429. 0: any number."""
     api_proxies: list[Network] = ["127.0.0.0/8", "::1"]
     """Addresses and networks of the proxies in front, as a JSON list. They speak for many clients and may hold any
     number of connections."""
+    cors_origins: list[str] = []
+    """Websites whose pages may call the API from a browser, as a JSON list such as `["https://app.example.com"]`, or
+    `["*"]`. Default: none. Such a page holds a key that its visitors can read."""
     api_url: ServiceUrl = "http://127.0.0.1:8000"
     """Where commands that talk to a running stack find its API."""
     api_key: str | None = None
@@ -276,21 +290,6 @@ def misspelt(of_packs: Iterable[type[EnvironmentSettings]] = ()) -> list[str]:
     """Return a sentence for each environment variable that is named like a setting but is none, nor one of a pack."""
     kinds: list[type[EnvironmentSettings]] = [Settings, *of_packs]
     return unknown_variables(os.environ, ChainMap(*(kind.model_fields for kind in kinds)))
-
-
-def fill_in(text: str) -> str:
-    """Return a text with environment variables in place of `${NAME}`, which files hold instead of secrets.
-
-    Raises:
-        NotFound: the variable is not set; the message names it.
-    """
-
-    def value(match: re.Match[str]) -> str:
-        if match[1] not in os.environ:
-            raise NotFound(f"the environment has no variable {match[1]}")
-        return os.environ[match[1]]
-
-    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", value, text)
 
 
 def _read(kind: type[Own]) -> Own:

@@ -129,6 +129,17 @@ def test_a_batch_is_taken_item_by_item(reader: FlaskClient) -> None:
     assert all(b'"poll"' in body for _, _, body in kept())
 
 
+def test_messages_above_a_rate_are_kept_without_an_answer(reader: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The provider need not post them again. Another sender is not concerned, until the account has had its share."""
+    monkeypatch.setattr(settings(), "user_rate", "1/hour")
+    monkeypatch.setattr(settings(), "account_rate", "2/hour")
+    sent = [post(reader, message(number, sender=who))[0] for number, who in enumerate(("u1", "u1", "u2", "u3"), 1)]
+
+    assert sent == [200] * 4
+    assert [len(turns_of(reader, f"telegram:front-desk:{who}")) for who in ("u1", "u2", "u3")] == [1, 1, 0]
+    assert [why for _, why, _ in kept()] == ["too many messages came"] * 2
+
+
 def test_what_is_kept_is_kept_once(reader: FlaskClient) -> None:
     """Though the provider repeats it."""
     for _ in range(2):

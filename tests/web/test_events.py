@@ -20,6 +20,7 @@ from turnloom.models.contracts.event import Event
 from turnloom.models.contracts.turn import Reply
 from turnloom.models.ledger import events, turns
 from turnloom.models.ledger.turns import Ending
+from turnloom.models.runtime.settings import settings
 from turnloom.web.live_events import Hub, hub
 
 
@@ -280,3 +281,18 @@ def test_a_delta_from_a_moment_without_a_subscription_is_sent(
 def _announced(turn_id: UUID, reader: Any) -> bool:
     announce(turn_id, [Event(seq=1, type="turn.queued", data={})])
     return bool(reader.wait(0.05))
+
+
+def test_a_key_follows_as_many_streams_as_it_may(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream that is closed makes room."""
+    monkeypatch.setattr(settings(), "api_streams_per_key", 1)
+    turn_id = _open(client)
+    first = client.get(f"/v1/turns/{turn_id}/events")
+
+    refused = client.get(f"/v1/turns/{turn_id}/events")
+    first.close()
+    second = client.get(f"/v1/turns/{turn_id}/events")
+    second.close()
+
+    assert (refused.status_code, refused.get_json()["code"]) == (429, "too_many_streams")
+    assert (first.status_code, second.status_code) == (200, 200)

@@ -144,7 +144,7 @@ def test_page_needs_no_other_server(client: FlaskClient) -> None:
         page = answer.get_data(as_text=True)
 
     parts = re.findall(r'(?:src|href)="([^"]+)"', page)
-    assert len(parts) == 3
+    assert len(parts) == 4
     assert "http:" not in page
     assert "https:" not in page
     for part in parts:

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from turnloom.models.connections.redis import run_script
+from turnloom.models.contracts.rate import Rate, times_and_window_s
 from turnloom.models.errors import ToolFailed, Unavailable
 from turnloom.tools.context import ToolContext
-from turnloom.tools.registry import Rate, Tool
-
-_WINDOWS_S = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
+from turnloom.tools.registry import Tool
 
 
 def reserve(tool: Tool, context: ToolContext, longest_wait_s: float) -> None:
@@ -26,9 +25,9 @@ def reserve(tool: Tool, context: ToolContext, longest_wait_s: float) -> None:
         ToolFailed: RATE_LIMITED, with the time at which the call may be made.
     """
     for whose, rate, key in _rates(tool, context):
-        calls, _, unit = rate.partition("/")
+        calls, window_s = times_and_window_s(rate)
         call = f"{context.turn_id}:{context.step_id}"
-        args = (call, int(calls), _WINDOWS_S[unit] * 1_000, int(longest_wait_s * 1_000))
+        args = (call, calls, window_s * 1_000, int(longest_wait_s * 1_000))
         try:
             wait_ms = run_script("rate", [f"turnloom:rate:{tool.name}:{key}"], args)
         except Unavailable:

@@ -10,8 +10,8 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.plan import Effect
+from turnloom.models.contracts.rate import Rate
 from turnloom.models.errors import Invalid, NotFound
-from turnloom.tools.registry import RATE, Rate
 
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]|_(?!_)){0,23}")
 
@@ -29,14 +29,6 @@ class ToolTerms(Contract):
     per_tenant: Rate | None = None
     remember_s: float | None = Field(None, ge=0, le=30 * 86_400)
     """How long a conversation remembers what a call returned."""
-
-    @field_validator("per_user", "per_tenant")
-    @classmethod
-    def readable(cls, rate: Rate | None) -> Rate | None:
-        """Refuse a rate that cannot be read."""
-        if rate is not None and not RATE.fullmatch(rate):
-            raise ValueError(f"{rate!r} is not a rate; write it like 5/minute")
-        return rate
 
 
 class McpServer(ToolTerms):

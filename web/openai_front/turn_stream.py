@@ -12,6 +12,7 @@ from turnloom.models.ledger.turns import OpenedTurn
 from turnloom.web.auth import caller
 from turnloom.web.events import HEADERS, items_after
 from turnloom.web.ingest import hand_on
+from turnloom.web.stream_places import counted
 
 Told = Iterator[list[Item]]
 """The events of a turn as they come; an empty list where nothing has happened for a while."""
@@ -26,7 +27,7 @@ def streamed(
         Unavailable: Postgres does not answer. The turn goes on all the same.
     """
     hand_on(opened)
-    told = items_after(UUID(answer.turn_id), caller().tenant_id, (0, 0))
+    told = counted(items_after(UUID(answer.turn_id), caller().tenant_id, (0, 0)))
     begin = next(told)
     response = Response(write(chain([begin], told)), content_type=content_type, headers=HEADERS)
     response.headers.update(id_headers(answer))

@@ -16,7 +16,7 @@ import httpx2
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from turnloom.models.runtime.settings import fill_in
+from turnloom.tools.mcp.client.environment import fill_in
 from turnloom.tools.mcp.servers import McpServer
 
 MAX_ANSWER_BYTES = 4_194_304
