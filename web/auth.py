@@ -24,13 +24,13 @@ _EXTENSION = "turnloom.keys"
 
 
 class KnownKeys:
-    """The keys seen lately. A revoked key works for five more seconds at most. Unknown keys are not cached."""
+    """The keys seen lately. One that has ended works for five more seconds at most. Unknown keys are not cached."""
 
     def __init__(self) -> None:
         self._callers: TtlCache[bytes, Caller] = TtlCache(_ask, fresh_s=_FRESH_S, kept_s=_KEPT_S, at_most=_REMEMBERED)
 
     def recognise(self, plain: str) -> Caller | None:
-        """Return the caller that a key stands for; None for an unknown or revoked key."""
+        """Return the caller that a key stands for; None for one that is unknown or works no more."""
         return self._callers.get(keys.digest(plain))
 
 
@@ -91,7 +91,7 @@ def _authenticate() -> Caller:
     known = cast("KnownKeys", current_app.extensions[_EXTENSION])
     found = known.recognise(plain)
     if found is None:
-        raise Unauthorized("this key is not known here", code="unknown_key")
+        raise Unauthorized("this key is not known here, or works no more", code="unknown_key")
     return found
 
 

@@ -4,9 +4,11 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from sqlalchemy import func, select, update
+from sqlalchemy import true as sa_true
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -17,6 +19,8 @@ from turnloom.models.runtime.ids import new_id
 from turnloom.models.tables.tenants import KeyRow
 
 DEVELOPMENT_TENANT = "development"
+_NOTED_EVERY = timedelta(minutes=1)
+_IS_VALID = KeyRow.revoked_at.is_(None) & func.coalesce(KeyRow.expires_at > func.clock_timestamp(), sa_true())
 
 
 @dataclass(frozen=True)
@@ -29,13 +33,34 @@ class Caller:
     is_development: bool
 
 
-def create(db: Session, tenant_id: UUID, name: str, scopes: Sequence[str]) -> tuple[UUID, str]:
-    """Make a key; return its id and the key, which cannot be shown again."""
+def create(
+    db: Session, tenant_id: UUID, name: str, scopes: Sequence[str], lasts: timedelta | None = None
+) -> tuple[UUID, str]:
+    """Make a key, which `lasts` so long; return its id and the key, which cannot be shown again."""
     plain = "tl_" + secrets.token_urlsafe(32)
     key_id = new_id()
-    db.add(KeyRow(id=key_id, tenant_id=tenant_id, name=name, digest=digest(plain), scopes=list(scopes)))
+    row = KeyRow(id=key_id, tenant_id=tenant_id, name=name, digest=digest(plain), scopes=list(scopes))
+    db.add(row)
     db.flush()
+    if lasts is not None:
+        row.expires_at = row.created_at + lasts
     return key_id, plain
+
+
+def rotate(db: Session, key_id: UUID, overlap: timedelta) -> tuple[UUID, str]:
+    """Make another key with the name, the scopes and the lifetime of this one, which still works for the overlap.
+
+    Raises:
+        NotFound: there is no such key, or it has been revoked or has expired.
+    """
+    old = db.scalar(select(KeyRow).where(KeyRow.id == key_id, _IS_VALID).with_for_update())
+    if old is None:
+        raise NotFound(f"there is no valid key with the id {key_id}")
+    lasts = old.expires_at - old.created_at if old.expires_at else None
+    made = create(db, old.tenant_id, old.name, old.scopes, lasts)
+    old.expires_at = func.least(KeyRow.expires_at, func.clock_timestamp() + overlap)
+    db.flush()
+    return made
 
 
 def ensure_dev_key(db: Session, plain: str) -> None:
@@ -54,11 +79,16 @@ def ensure_dev_key(db: Session, plain: str) -> None:
 
 
 def recognise(db: Session, of: bytes) -> Caller | None:
-    """Return the caller of the key with this digest; None if it is unknown or revoked."""
-    query = select(KeyRow).where(KeyRow.digest == of, KeyRow.revoked_at.is_(None))
-    row = db.scalar(query)
+    """Return the caller of the key with this digest, and note that it was used; None if it is unknown, revoked or over.
+
+    The note is a minute old at most, so that a busy key does not become a row that everybody waits for.
+    """
+    row = db.scalar(select(KeyRow).where(KeyRow.digest == of, _IS_VALID))
     if row is None:
         return None
+    lately = func.clock_timestamp() - _NOTED_EVERY
+    noted = update(KeyRow).where(KeyRow.id == row.id, func.coalesce(KeyRow.last_used_at <= lately, sa_true()))
+    db.execute(noted.values(last_used_at=func.clock_timestamp()).execution_options(synchronize_session=False))
     return Caller(row.tenant_id, row.id, frozenset(row.scopes), row.development)
 
 

@@ -36,3 +36,7 @@ class KeyRow(Row):
     """Whether it is the embedded stack's own key, which has no rate or backlog limit."""
     created_at: Mapped[datetime] = created_now()
     revoked_at: Mapped[datetime | None]
+    expires_at: Mapped[datetime | None]
+    """From when on it is not known any more. Null: never."""
+    last_used_at: Mapped[datetime | None]
+    """When it was used last, to a minute. Null: never."""

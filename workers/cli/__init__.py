@@ -24,7 +24,7 @@ COMMANDS = {
     "flower": "turnloom.workers.cli.processes:flower",
     "migrate": "turnloom.workers.cli.admin:migrate",
     "tenant": "turnloom.workers.cli.admin:tenant",
-    "key": "turnloom.workers.cli.admin:key",
+    "key": "turnloom.workers.cli.keys:key",
     "user": "turnloom.workers.cli.users:user",
     "account": "turnloom.workers.cli.accounts:account",
     "secrets": "turnloom.workers.cli.accounts:secret_keys",

@@ -1,37 +1,21 @@
 """Show how tool calls went: `turnloom tools stats`."""
 
-import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import click
 
 from turnloom.models.connections.database import snapshot
 from turnloom.models.ledger import tenants, tool_stats
 from turnloom.tools.command_output import json_option, print_json, print_rows
+from turnloom.workers.cli.spans import Span
 
 _COLUMNS = ["tool", "calls", "success", "mean_ms", "p50_ms", "p95_ms", "cached", "missing", "errors"]
-_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
-
-
-class _Span(click.ParamType[timedelta]):
-    """A number of minutes, hours or days, such as `24h`."""
-
-    name = "span"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        if isinstance(value, timedelta):
-            return value
-        found = re.fullmatch(r"([1-9]\d{0,3})([mhd])", value)
-        if found is None:
-            self.fail(f"{value!r} is not a period; write 30m, 24h or 7d", param, ctx)
-        return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 @click.command("stats")
 @click.argument("tool", required=False)
 @click.option("--tenant", "tenant_name", default=None, help="Only this tenant's turns.  [default: all]")
-@click.option("--since", type=_Span(), default="24h", show_default=True, help="Only turns received in this period.")
+@click.option("--since", type=Span(), default="24h", show_default=True, help="Only turns received in this period.")
 @json_option
 def stats(tool: str | None, tenant_name: str | None, since: timedelta, as_json: bool) -> None:
     """Show how calls of TOOL, or of all tools, went: successes, times, missing fields, errors."""

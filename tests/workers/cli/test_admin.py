@@ -4,6 +4,7 @@ import json
 
 import pytest
 from click.testing import CliRunner, Result
+from sqlalchemy import text
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.ledger import callback_secrets, keys, tenants
@@ -136,3 +137,77 @@ def test_a_secret_needs_a_tenant_and_a_key(database):
 
     assert (unknown.exit_code, "nobody" in unknown.stderr) == (1, True)
     assert (keyless.exit_code, "TURNLOOM_SECRET_KEYS" in keyless.stderr) == (1, True)
+
+
+def columns_of(key_id):
+    """Return what the list says of a key of acme."""
+    rows = json.loads(run("key", "list", "--tenant", "acme", "--json").stdout)
+    return next(row for row in rows if row["id"] == key_id)
+
+
+def create_key(*options):
+    run("tenant", "create", "acme")
+    return json.loads(run("key", "create", "--tenant", "acme", "--scopes", "turns:read", *options, "--json").stdout)
+
+
+def caller_of(key):
+    with transaction() as db:
+        return keys.recognise(db, keys.digest(key["key"]))
+
+
+def let_pass(interval):
+    """Make all keys older by an interval of Postgres."""
+    with transaction() as db:
+        times = ("created_at", "expires_at", "last_used_at")
+        db.execute(text("UPDATE keys SET " + ", ".join(f"{name} = {name} - interval '{interval}'" for name in times)))
+
+
+def test_a_key_that_has_expired_is_unknown(database):
+    """It works until then. A list says when that is."""
+    key = create_key("--lasts", "2d")
+    before = caller_of(key)
+
+    let_pass("2 days")
+
+    assert (before is not None, caller_of(key)) == (True, None)
+    assert columns_of(key["id"])["expires_at"] is not None
+
+
+def test_a_rotated_key_works_beside_the_new_one_for_the_overlap(database):
+    """Both have the same rights; only the old one ends. A key that has ended cannot be rotated."""
+    old = create_key("--lasts", "30d", "--name", "website")
+    new = json.loads(run("key", "rotate", old["id"], "--overlap", "1h", "--json").stdout)
+    during = caller_of(old), caller_of(new)
+
+    let_pass("2 hours")
+
+    assert (during[0].tenant_id, during[0].scopes) == (during[1].tenant_id, during[1].scopes)
+    assert (caller_of(old), caller_of(new) is not None) == (None, True)
+    assert (columns_of(new["id"])["name"], new["replaces"]) == ("website", old["id"])
+    assert run("key", "rotate", old["id"]).exit_code == 1
+
+
+def test_an_overlap_does_not_make_a_key_last_longer(database):
+    """It ends when it would have ended, if that is sooner."""
+    old = create_key("--lasts", "1h")
+    ends = columns_of(old["id"])["expires_at"]
+
+    run("key", "rotate", old["id"], "--overlap", "7d")
+
+    assert columns_of(old["id"])["expires_at"] == ends
+
+
+def test_a_list_tells_when_a_key_was_used(database):
+    """To a minute: a key in constant use is not written each time."""
+    key = create_key()
+    unused = columns_of(key["id"])["last_used_at"]
+    caller_of(key)
+    first = columns_of(key["id"])["last_used_at"]
+    caller_of(key)
+    second = columns_of(key["id"])["last_used_at"]
+    let_pass("2 minutes")
+    caller_of(key)
+
+    assert unused is None
+    assert first == second
+    assert columns_of(key["id"])["last_used_at"] > first
