@@ -1,10 +1,10 @@
-"""Erase what is stored of a conversation: by the ledger, and by every pack in its own tables."""
+"""Erase what is stored of a conversation or of a user: by the ledger, and by every pack in its own tables."""
 
 from uuid import UUID
 
 from turnloom.models.connections.database import Transaction
-from turnloom.models.errors import Unavailable
-from turnloom.models.ledger import conversations
+from turnloom.models.errors import NotFound, Unavailable
+from turnloom.models.ledger import conversations, users
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema.revisions import migrated_packs
 from turnloom.tools.pack_index import known_packs
@@ -32,3 +32,21 @@ def erase_conversation(db: Transaction, tenant_id: UUID, conversation_id: str) -
         erase = getattr(pack.part("store"), "erase", None)
         if erase is not None:
             erase(db, tenant_id, conversation_id)
+
+
+def erase_user(db: Transaction, tenant_id: UUID, user_id: str) -> int:
+    """Erase a user: their entry in the directory with all that hangs on it, and every conversation in which they wrote.
+
+    Returns how many conversations that were.
+
+    Raises:
+        NotFound: the tenant knows nobody of that id.
+        Conflict: a turn of one of these conversations is being worked on; nothing is erased.
+        Unavailable: a pack has tables in the database and is not enabled in this process.
+    """
+    theirs = conversations.of_person(db, tenant_id, user_id)
+    for conversation_id in theirs:
+        erase_conversation(db, tenant_id, conversation_id)
+    if not users.remove_user(db, tenant_id, user_id) and not theirs:
+        raise NotFound(f"there is no user {user_id!r}")
+    return len(theirs)

@@ -96,7 +96,8 @@ def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     follow["parameters"].append({"name": "Last-Event-ID", "in": "header", "schema": {**_TEXT, "maxLength": 20}})
     follow["responses"]["429"] = _problem("The key has as many event streams as it may")
     follow["responses"]["400"] = _problem("The id is not one of the turn's events")
-    spec["paths"]["/v1/conversations/{conversation_id}"]["delete"]["responses"]["409"] = _problem("A turn is in work")
+    for path in ("/v1/conversations/{conversation_id}", "/v1/users/{user_id}"):
+        spec["paths"][path]["delete"]["responses"]["409"] = _problem("A turn is in work")
     _complete_front(spec["paths"])
     return _plainly_named(spec)
 

@@ -25,6 +25,7 @@ from turnloom.models.ledger import users as ledger
 from turnloom.models.ledger.integrations import Account
 from turnloom.models.ledger.users import DirectoryUser
 from turnloom.models.runtime.logging import log
+from turnloom.tools.erasure import erase_user
 from turnloom.tools.http.addresses import check_url
 from turnloom.web.auth import caller, requires
 from turnloom.web.errors import fault
@@ -92,6 +93,22 @@ def put_user(user_id: str, json_data: Profile) -> Response:
         view = _load(db, user_id)
     log.info("user.put", user_id=user_id, key_id=str(caller().key_id))
     return json_response(view)
+
+
+@blueprint.delete("/users/<user:user_id>")
+@requires("admin")
+@blueprint.output({}, 204, description="Erased")
+@blueprint.doc(operation_id="erase_user")
+def erase(user_id: str) -> Response:
+    """Erase a user: the entry in the directory, accounts, connections, and the conversations in which they wrote.
+
+    A conversation is erased as by `DELETE /v1/conversations/{conversation_id}`. While a turn of one of them is in work,
+    the answer is 409 and nothing is erased.
+    """
+    with transaction() as db:
+        erase_user(db, caller().tenant_id, known_id(user_id, "user"))
+    log.info("user.erased", key_id=str(caller().key_id))
+    return Response(status=204)
 
 
 @blueprint.put("/users/<user:user_id>/accounts/<integration>")

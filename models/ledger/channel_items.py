@@ -71,6 +71,12 @@ def note_receipt(
     return turn
 
 
+def prune(db: Session, age_s: int, limit: int) -> int:
+    """Remove what came so many seconds ago and belongs to no conversation; return how much, at most `limit`."""
+    removed: int = call(db, "prune_channel_items", age_s=age_s, limit=limit)
+    return removed
+
+
 def kept(db: Session, tenant_id: UUID, channel: str | None, limit: int) -> list[tuple[ChannelItemRow, bytes]]:
     """Return what was kept without an answer, with the bodies of the requests; the newest first."""
     query = (

@@ -1,9 +1,10 @@
 """Conversations are found, listed and erased here."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, delete, func, select, text, update
+from sqlalchemy import ColumnElement, Select, delete, func, select, text, update
 from sqlalchemy.orm import Session
 
 from turnloom.models.errors import Conflict, NotFound
@@ -13,6 +14,9 @@ from turnloom.models.tables.knowledge import KnowledgeRow
 from turnloom.models.tables.notifications import NotificationRow
 from turnloom.models.tables.replies import ReplyRow
 from turnloom.models.tables.turns import TurnRow
+
+_ITS_TURNS = (TurnRow.tenant_id == ConversationRow.tenant_id) & (TurnRow.conversation_id == ConversationRow.id)
+_HAS_TURNS = select(TurnRow.id).where(_ITS_TURNS).correlate(ConversationRow).exists()
 
 
 def get(db: Session, tenant_id: UUID, conversation_id: str) -> ConversationRow:
@@ -87,6 +91,58 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
     row.person, row.slots, row.past, row.summary = {}, {}, [], None
     row.summary_seq = row.last_seq  # a summary that is being made now covers erased turns
     row.erased_at = db.scalar(select(func.clock_timestamp()))
+
+
+def of_person(db: Session, tenant_id: UUID, person: str) -> list[str]:
+    """Return the conversations in which a person has written, or which are theirs. Reads all turns of the tenant."""
+    wrote = select(TurnRow.conversation_id).where(TurnRow.tenant_id == tenant_id, TurnRow.person["id"].astext == person)
+    theirs = select(ConversationRow.id).where(
+        ConversationRow.tenant_id == tenant_id, ConversationRow.person["id"].astext == person
+    )
+    return sorted(db.scalars(wrote.union(theirs)))
+
+
+def idle(
+    db: Session, tenant_id: UUID | None, age_s: int, after: tuple[UUID, str] | None, limit: int
+) -> list[tuple[UUID, str]]:
+    """Return conversations, of a tenant or of all, that have turns and have not changed for so many seconds.
+
+    They come in the order of tenant and id; `after` are those of the last one seen.
+    """
+    key = ConversationRow.tenant_id, ConversationRow.id
+    query = select(*key).where(*_is_idle(age_s), _HAS_TURNS)
+    if tenant_id is not None:
+        query = query.where(ConversationRow.tenant_id == tenant_id)
+    if after is not None:
+        query = query.where(func.row(*key) > func.row(*after))
+    return [(row.tenant_id, row.id) for row in db.execute(query.order_by(*key).limit(limit))]
+
+
+def count_idle(db: Session, tenant_id: UUID | None, age_s: int) -> tuple[int, int]:
+    """Return how many conversations `idle` finds in all, and how many turns they have."""
+    query = select(func.count(func.distinct(TurnRow.tenant_id, TurnRow.conversation_id)), func.count())
+    query = query.select_from(ConversationRow).join(TurnRow, _ITS_TURNS).where(*_is_idle(age_s))
+    if tenant_id is not None:
+        query = query.where(ConversationRow.tenant_id == tenant_id)
+    conversations, turns = db.execute(query).one()
+    return conversations, turns
+
+
+def lock_idle(db: Session, tenant_id: UUID, conversation_id: str, age_s: int) -> bool:
+    """Lock a conversation. False: it has changed meanwhile, or somebody else has it in hand."""
+    query = _of(tenant_id, conversation_id).where(*_is_idle(age_s)).with_for_update(skip_locked=True)
+    return db.scalar(query) is not None
+
+
+def prune(db: Session, tenant_id: UUID, conversation_id: str) -> int:
+    """Remove the turns of a conversation that was erased; return how many. Its audit log stays."""
+    removed: int = call(db, "prune_turns", tenant=tenant_id, conversation=conversation_id)
+    return removed
+
+
+def _is_idle(age_s: int) -> tuple[ColumnElement[bool], ...]:
+    before = func.clock_timestamp() - timedelta(seconds=age_s)
+    return ConversationRow.updated_at < before, ConversationRow.active_turn_id.is_(None)
 
 
 def _of(tenant_id: UUID, conversation_id: str) -> Select[ConversationRow]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, case, collate, or_, select
+from sqlalchemy import ColumnElement, Select, case, collate, delete, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.users import ConnectionStatus, Profile
 from turnloom.models.errors import Invalid, NotFound
 from turnloom.models.runtime.ids import new_id
+from turnloom.models.tables.notifications import NotificationRow
 from turnloom.models.tables.users import ConnectionRow, UserRow
 
 _FIELDS = ("name", "email", "timezone", "locale", "working_hours", "scopes")
@@ -54,6 +55,15 @@ class Contact:
     user: DirectoryUser
     connection_id: UUID
     is_active: bool
+
+
+def remove_user(db: Session, tenant_id: UUID, user_id: str) -> bool:
+    """Remove a user with accounts, connections, calendar and notifications. False: there is no such user."""
+    db.execute(
+        delete(NotificationRow).where(NotificationRow.tenant_id == tenant_id, NotificationRow.user_id == user_id)
+    )
+    gone = delete(UserRow).where(UserRow.tenant_id == tenant_id, UserRow.id == user_id).returning(UserRow.id)
+    return db.scalar(gone) is not None
 
 
 def put_user(db: Session, tenant_id: UUID, user_id: str, profile: Profile) -> None:

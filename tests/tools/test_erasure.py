@@ -5,14 +5,18 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from tests.factories import make_tenant, open_turn, work
 from turnloom.models.connections.database import transaction
-from turnloom.models.errors import Unavailable
+from turnloom.models.contracts.turn import User
+from turnloom.models.contracts.users import Profile
+from turnloom.models.errors import Conflict, NotFound, Unavailable
+from turnloom.models.ledger.notifications import Notice, notify
+from turnloom.models.ledger.users import connect, put_user
 from turnloom.models.runtime.settings import settings
 from turnloom.models.tables.base import Row
-from turnloom.tools.erasure import erase_conversation
+from turnloom.tools.erasure import erase_conversation, erase_user
 from turnloom.tools.pack_index import shipped_packs
 from turnloom.tools.packs.hotel.tables import HoldRow
 from turnloom.tools.packs.research.tables import NoteRow
@@ -87,3 +91,57 @@ def test_nothing_is_erased_while_a_pack_is_missing() -> None:
 
     with transaction() as db, pytest.raises(Unavailable, match="tables of acme"):
         erase_conversation(db, tenant_id, "c1")
+
+
+def written_by(tenant_id: UUID, person: str, conversation_id: str, *, is_final: bool = True) -> None:
+    turn_id = open_turn(
+        tenant_id, f"secret of {person}", conversation_id=conversation_id, user=User(id=person, name=f"secret {person}")
+    ).turn_id
+    if is_final:
+        work(turn_id)
+
+
+def rows_with(needle: str) -> list[str]:
+    """Return the names of all tables that hold a text."""
+    with transaction() as db:
+        tables = db.scalars(text("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")).all()
+        return [
+            name for name in tables if db.scalar(text(f"SELECT count(*) FROM {name} t WHERE t::text LIKE '%{needle}%'"))
+        ]
+
+
+def test_a_user_is_erased_from_every_table() -> None:
+    """Also from conversations that others have gone on with. What others wrote elsewhere stays."""
+    tenant_id = make_tenant()
+    for person, conversation_id in (("noa", "c1"), ("noa", "c2"), ("dan", "c2"), ("dan", "c3")):
+        written_by(tenant_id, person, conversation_id)
+    with transaction() as db:
+        for person in ("noa", "dan"):
+            put_user(db, tenant_id, person, Profile(name=f"secret {person}"))
+        connect(db, tenant_id, "noa", "dan")
+        notify(
+            db,
+            tenant_id,
+            Notice(user_id="noa", kind="k", title="secret noa", body="secret noa", about={}, conversation_id=None),
+        )
+
+    with transaction() as db:
+        erased = erase_user(db, tenant_id, "noa")
+
+    assert erased == 2
+    assert rows_with("secret of noa") == rows_with("secret noa") == []
+    assert rows_with("secret of dan") != []
+    with transaction() as db, pytest.raises(NotFound):
+        erase_user(db, tenant_id, "noa")
+
+
+def test_a_user_in_work_is_not_erased() -> None:
+    """All or nothing: no other conversation is erased either."""
+    tenant_id = make_tenant()
+    written_by(tenant_id, "noa", "c1")
+    written_by(tenant_id, "noa", "c2", is_final=False)
+
+    with pytest.raises(Conflict), transaction() as db:
+        erase_user(db, tenant_id, "noa")
+
+    assert "turns" in rows_with("secret of noa")

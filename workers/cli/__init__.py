@@ -29,6 +29,7 @@ COMMANDS = {
     "account": "turnloom.workers.cli.accounts:account",
     "secrets": "turnloom.workers.cli.accounts:secret_keys",
     "channel": "turnloom.workers.cli.channel:channel",
+    "prune": "turnloom.workers.cli.prune:prune",
     "usage": "turnloom.workers.cli.usage:usage",
     "explain": "turnloom.workers.cli.explain:explain_turn",
     "redrive": "turnloom.workers.cli.redrive:redrive",

@@ -12,6 +12,7 @@ from turnloom.models.errors import Invalid
 from turnloom.models.ledger import integrations, tenants, users
 from turnloom.models.ledger.users import DirectoryUser
 from turnloom.tools.command_output import json_option, print_json, print_rows
+from turnloom.tools.erasure import erase_user
 from turnloom.workers.cli.accounts import shown_account
 
 _COLUMNS = ["id", "name", "email", "timezone", "locale", "scopes"]
@@ -92,6 +93,20 @@ def show_user(user_id: str, tenant_name: str, as_json: bool) -> None:
         print_json(shown)
     else:
         print_rows(["what", "value"], [{"what": name, "value": value} for name, value in shown.items()], as_json=False)
+
+
+@user.command("erase")
+@click.argument("user_id")
+@of_tenant
+@json_option
+def erase(user_id: str, tenant_name: str, as_json: bool) -> None:
+    """Erase a user, their accounts and connections, and what every conversation in which they wrote says."""
+    with transaction() as db:
+        number = erase_user(db, tenants.find(db, tenant_name).id, user_id)
+    if as_json:
+        print_json({"id": user_id, "conversations": number})
+    else:
+        click.echo(f"erased {user_id} and {number} conversations")
 
 
 @user.command("grant")

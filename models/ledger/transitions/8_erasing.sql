@@ -22,6 +22,45 @@ begin
   delete from memory where tenant_id = p_tenant and conversation_id = p_conversation;
 end $$;
 
+-- Removes the turns of an erased conversation, with all that belongs to them. The conversation, its audit log and the
+-- sums of usage stay. The owner's rights, because the application removes no other turn. Out: how many turns.
+create function hot.prune_turns(p_tenant uuid, p_conversation text) returns int language plpgsql
+security definer set search_path = public, pg_temp as $$
+declare
+  v_turns uuid[] := array(select id from turns where tenant_id = p_tenant and conversation_id = p_conversation);
+begin
+  if exists (select from turns where id = any (v_turns) and message <> '') then
+    raise exception 'the conversation is not erased';
+  end if;
+  delete from turn_events where turn_id = any (v_turns);
+  delete from plans where turn_id = any (v_turns);
+  delete from steps where turn_id = any (v_turns);
+  delete from fragments where turn_id = any (v_turns);
+  delete from deliveries where turn_id = any (v_turns);
+  delete from llm_calls where tenant_id = p_tenant and turn_id = any (v_turns);
+  delete from merged_messages where tenant_id = p_tenant and turn_id = any (v_turns);
+  delete from turns where id = any (v_turns);
+  return cardinality(v_turns);
+end $$;
+revoke execute on function hot.prune_turns from public;
+
+-- Removes what channels brought so long ago that belongs to no conversation, and bodies of which nothing is left.
+-- Out: how many items; fewer than the limit: there are no more.
+create function hot.prune_channel_items(p_age_s bigint, p_limit int) returns int language plpgsql as $$
+declare
+  v_before timestamptz := clock_timestamp() - make_interval(secs => p_age_s);
+  v_removed int;
+begin
+  delete from channel_items where (tenant_id, id) in (
+    select tenant_id, id from channel_items where conversation_id is null and created_at < v_before limit p_limit);
+  get diagnostics v_removed = row_count;
+  if v_removed < p_limit then
+    delete from webhooks w where w.created_at < v_before and not exists (
+      select from channel_items i where i.tenant_id = w.tenant_id and i.webhook_id = w.id);
+  end if;
+  return v_removed;
+end $$;
+
 -- Erases the contents of a conversation's audit records, and appends the record that says so: its content alone stays.
 -- The owner's rights, because the application may do this to the audit log, and nothing else.
 create function hot.erase_audit(p_tenant uuid, p_conversation text) returns void language plpgsql
