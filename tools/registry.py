@@ -34,9 +34,12 @@ Integration = str
 _EFFECT_REMEMBERED_S = 30 * 86_400.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Tool:
-    """A declared tool, with everything that planner, runner and documentation know about it."""
+    """A declared tool, with everything that planner, runner and documentation know about it.
+
+    A tool equals itself only: caches have tools in their keys, and to hash all fields would cost more than they save.
+    """
 
     name: str
     description: str

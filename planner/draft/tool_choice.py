@@ -54,11 +54,9 @@ def choose(context: PlanningContext) -> ToolChoice:
     return ToolChoice(shown, {} if context.searched else dict(sorted(others.items())))
 
 
-def ranked(tools: Registry, said: str) -> dict[str, float]:
+def ranked(tools: Registry, said: str) -> Mapping[str, float]:
     """Return how well each tool matches a text, the best first; equal ones by name."""
-    texts = _texts(tuple(tools.tools.values()))
-    found = matches(texts, frozenset(words_in(said, shortest=3)))
-    return {name: found[name] for name in sorted(found, key=lambda name: (-found[name], name))}
+    return _ranked(tuple(tools.tools.values()), said)
 
 
 def searches_in(text: str, tools: Registry) -> list[str]:
@@ -93,6 +91,19 @@ def _used(context: PlanningContext) -> Iterator[str]:
     yield from (step.tool for step in (context.last.steps if context.last else ()))
 
 
+@lru_cache(maxsize=512)
+def _ranked(tools: tuple[Tool, ...], said: str) -> Mapping[str, float]:
+    """Rank the tools. It is remembered: each message is looked at again with every later one of its conversation."""
+    found = matches(_texts(tools), _words(said))
+    return {name: found[name] for name in sorted(found, key=lambda name: (-found[name], name))}
+
+
+@lru_cache(maxsize=1_024)
+def _words(text: str) -> frozenset[str]:
+    """Return the words of a message, or of a tool's name."""
+    return frozenset(words_in(text, shortest=3))
+
+
 def _best(tools: Registry, said: str) -> dict[str, float]:
     """Return the tools that match a text best, and how well."""
     found = ranked(tools, said)
@@ -109,8 +120,7 @@ def _wanted(tools: Registry, said: str, best: Mapping[str, float], shown: Collec
     found = ranked(tools, said)
     if not best or max(found[name] for name in shown) < max(best.values()) * _WELL:
         return best
-    words = set(words_in(said, shortest=3))
-    return [name for name in best if not words.isdisjoint(words_in(name, shortest=3))]
+    return [name for name in best if not _words(said).isdisjoint(_words(name))]
 
 
 @lru_cache(maxsize=128)
