@@ -28,7 +28,8 @@ _ANYWHERE_404 = ("/v1/turns", "/v1/audit", "/v1/connections", "/v1/chat/completi
 """Addresses without an id, with something in the request that may not exist."""
 _DESCRIPTION = """
 Errors are `application/problem+json` (RFC 9457); `code` is the stable name of an error. A key sees nothing of another
-tenant: such things get 404. While the database is down, any request may get 503 with `Retry-After`.
+tenant: such things get 404. While the database is down, any request may get 503 with `Retry-After`. Each answer has an
+`X-Request-Id`: the one that the request came with, or a new one; it is the `trace_id` of an error.
 """.strip()
 
 blueprint = APIBlueprint("document", __name__, enable_openapi=False)
