@@ -6,7 +6,7 @@ one process is enough and takes little of the machine from the servers that it m
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -38,29 +38,41 @@ class Load:
             raise RuntimeError(f"{len(self.refusals)} requests were refused, one of them with {self.refusals[0]}")
 
 
-def drive(url: str, bodies: Iterable[bytes], *, connections: int, expected: int, key: str = "") -> Load:
-    """POST every body as JSON, `connections` at a time.
+def drive(
+    url: str,
+    bodies: Iterable[bytes],
+    *,
+    connections: int,
+    expected: int,
+    key: str = "",
+    headers: Mapping[str, str] | None = None,
+) -> Load:
+    """POST every body as JSON, `connections` at a time, with further headers.
 
     Raises:
         RuntimeError: a connection broke.
     """
-    return asyncio.run(_drive(_Requests(url, iter(bodies), expected, key), connections))
+    sent = {"Authorization": f"Bearer {key}", **(headers or {})}
+    return asyncio.run(_drive(_Requests(url, iter(bodies), expected, sent), connections))
 
 
-def during(seconds: float, body: bytes) -> Iterator[bytes]:
-    """Yield the same body again and again until the time is over."""
+def during(seconds: float, bodies: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield bodies until the time is over."""
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
+    for body in bodies:
+        if time.perf_counter() >= end:
+            return
         yield body
 
 
 class _Requests:
-    def __init__(self, url: str, bodies: Iterator[bytes], expected: int, key: str) -> None:
+    def __init__(self, url: str, bodies: Iterator[bytes], expected: int, headers: Mapping[str, str]) -> None:
         parts = urlsplit(url)
         self.address = parts.hostname or "", parts.port or 80
         query = f"?{parts.query}" if parts.query else ""
+        sent = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         self._head = (
-            f"POST {parts.path or '/'}{query} HTTP/1.1\r\nHost: {parts.netloc}\r\nAuthorization: Bearer {key}\r\n"
+            f"POST {parts.path or '/'}{query} HTTP/1.1\r\nHost: {parts.netloc}\r\n{sent}"
             "Content-Type: application/json\r\nContent-Length: "
         ).encode()
         self._bodies = bodies
