@@ -126,10 +126,11 @@ class Tool:
     def __post_init__(self) -> None:
         """Refuse a rate that cannot be read, and a cache for a tool that does more than read or needs approval."""
         for rate in (self.per_user, self.per_tenant):
-            try:
-                _ = rate is None or checked(rate)
-            except ValueError as error:
-                raise TypeError(f"tool {self.name}: {error}") from None
+            if rate is not None:
+                try:
+                    checked(rate)
+                except ValueError as error:
+                    raise TypeError(f"tool {self.name}: {error}") from None
         if self.cache_s is not None and (self.effect != "read" or self.requires_approval):
             raise TypeError(f"tool {self.name}: `cache_s` needs a tool that reads and requires no approval")
 

@@ -26,7 +26,8 @@ def install(app: APIFlask) -> None:
 
 def request_id() -> str:
     """Return the id of this request. What is written after the request's end, such as a stream, gets one of its own."""
-    return str(request.environ.get(_OURS) or new_id().hex) if has_request_context() else new_id().hex
+    given = request.environ.get(_OURS) if has_request_context() else None
+    return str(given or new_id().hex)
 
 
 class _WithIds:

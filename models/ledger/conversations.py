@@ -110,9 +110,7 @@ def idle(
     They come in the order of tenant and id; `after` are those of the last one seen.
     """
     key = ConversationRow.tenant_id, ConversationRow.id
-    query = select(*key).where(*_is_idle(age_s), _HAS_TURNS)
-    if tenant_id is not None:
-        query = query.where(ConversationRow.tenant_id == tenant_id)
+    query = select(*key).where(*_is_idle(tenant_id, age_s), _HAS_TURNS)
     if after is not None:
         query = query.where(func.row(*key) > func.row(*after))
     return [(row.tenant_id, row.id) for row in db.execute(query.order_by(*key).limit(limit))]
@@ -121,16 +119,14 @@ def idle(
 def count_idle(db: Session, tenant_id: UUID | None, age_s: int) -> tuple[int, int]:
     """Return how many conversations `idle` finds in all, and how many turns they have."""
     query = select(func.count(func.distinct(TurnRow.tenant_id, TurnRow.conversation_id)), func.count())
-    query = query.select_from(ConversationRow).join(TurnRow, _ITS_TURNS).where(*_is_idle(age_s))
-    if tenant_id is not None:
-        query = query.where(ConversationRow.tenant_id == tenant_id)
+    query = query.select_from(ConversationRow).join(TurnRow, _ITS_TURNS).where(*_is_idle(tenant_id, age_s))
     conversations, turns = db.execute(query).one()
     return conversations, turns
 
 
 def lock_idle(db: Session, tenant_id: UUID, conversation_id: str, age_s: int) -> bool:
     """Lock a conversation. False: it has changed meanwhile, or somebody else has it in hand."""
-    query = _of(tenant_id, conversation_id).where(*_is_idle(age_s)).with_for_update(skip_locked=True)
+    query = _of(tenant_id, conversation_id).where(*_is_idle(tenant_id, age_s)).with_for_update(skip_locked=True)
     return db.scalar(query) is not None
 
 
@@ -140,9 +136,10 @@ def prune(db: Session, tenant_id: UUID, conversation_id: str) -> int:
     return removed
 
 
-def _is_idle(age_s: int) -> tuple[ColumnElement[bool], ...]:
+def _is_idle(tenant_id: UUID | None, age_s: int) -> list[ColumnElement[bool]]:
     before = func.clock_timestamp() - timedelta(seconds=age_s)
-    return ConversationRow.updated_at < before, ConversationRow.active_turn_id.is_(None)
+    of_tenant = [] if tenant_id is None else [ConversationRow.tenant_id == tenant_id]
+    return [*of_tenant, ConversationRow.updated_at < before, ConversationRow.active_turn_id.is_(None)]
 
 
 def _of(tenant_id: UUID, conversation_id: str) -> Select[ConversationRow]:

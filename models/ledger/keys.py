@@ -8,7 +8,6 @@ from datetime import timedelta
 from uuid import UUID
 
 from sqlalchemy import func, select, update
-from sqlalchemy import true as sa_true
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -20,7 +19,7 @@ from turnloom.models.tables.tenants import KeyRow
 
 DEVELOPMENT_TENANT = "development"
 _NOTED_EVERY = timedelta(minutes=1)
-_IS_VALID = KeyRow.revoked_at.is_(None) & func.coalesce(KeyRow.expires_at > func.clock_timestamp(), sa_true())
+_IS_VALID = KeyRow.revoked_at.is_(None) & (KeyRow.expires_at.is_(None) | (KeyRow.expires_at > func.clock_timestamp()))
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,8 @@ def recognise(db: Session, of: bytes) -> Caller | None:
     row = db.scalar(select(KeyRow).where(KeyRow.digest == of, _IS_VALID))
     if row is None:
         return None
-    lately = func.clock_timestamp() - _NOTED_EVERY
-    noted = update(KeyRow).where(KeyRow.id == row.id, func.coalesce(KeyRow.last_used_at <= lately, sa_true()))
+    is_due = KeyRow.last_used_at.is_(None) | (KeyRow.last_used_at <= func.clock_timestamp() - _NOTED_EVERY)
+    noted = update(KeyRow).where(KeyRow.id == row.id, is_due)
     db.execute(noted.values(last_used_at=func.clock_timestamp()).execution_options(synchronize_session=False))
     return Caller(row.tenant_id, row.id, frozenset(row.scopes), row.development)
 

@@ -9,7 +9,7 @@ from turnloom.models.connections.database import transaction
 from turnloom.models.ledger import conversations, tenants
 from turnloom.tools.command_output import json_option, print_json
 from turnloom.workers.cli.spans import Span
-from turnloom.workers.upkeep import pruning
+from turnloom.workers.upkeep import retention
 
 
 @click.command
@@ -29,12 +29,12 @@ def prune(age: timedelta, tenant_name: str | None, dry_run: bool, as_json: bool)
         idle, turns = conversations.count_idle(db, tenant_id, age_s)
     items = 0
     if not dry_run:
-        turns, removed = 0, pruning.prune_conversations(tenant_id, age_s)
+        turns, removed = 0, retention.prune_conversations(tenant_id, age_s)
         with click.progressbar(removed, length=idle, label="pruning", file=sys.stderr) as shown:
             idle = 0
             for number in shown:
                 idle, turns = idle + 1, turns + number
-        items = pruning.prune_channel_items(age_s) if tenant_id is None else 0
+        items = retention.prune_channel_items(age_s) if tenant_id is None else 0
     if as_json:
         print_json({"conversations": idle, "turns": turns, "channel_items": items, "dry_run": dry_run})
     else:

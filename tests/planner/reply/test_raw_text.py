@@ -19,7 +19,7 @@ RAW = [
     "You lack calendar.events.propose for this.",
     "<think>never closed",
 ]
-NAMES = ["travel.lookup_weather", "calendar.events.propose"]
+NAMES = {"travel.lookup_weather", "calendar.events.propose"}
 HOTELS = StepResult(
     id="a", tool="travel.search_hotels", args={"city": "Rome"}, status="succeeded", result={"results": []}
 )
