@@ -47,7 +47,7 @@ class Suggestion(Contract):
     be said at any time, and are suggested where there are no results."""
 
 
-StepField = Literal["fallbacks", "run_if", "critical", "parallel_group", "purpose"]
+StepField = Literal["reason", "on_need_error", "fallbacks", "run_if", "critical", "parallel_group", "purpose"]
 """A field of a step that not every agent needs."""
 
 

@@ -57,6 +57,8 @@ def plan_form(context: PlanningContext) -> dict[str, Any]:
 _MOST_EXAMPLES = 2
 _SHORT = 40
 """Characters of fields that are written out each time."""
+_INNER = re.compile(r"(\w+)\??: \{([^{}]*)\}")
+"""A field of objects without objects inside, and their fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,17 +126,16 @@ def _observed(step: StepResult) -> dict[str, Any]:
 
 
 def _described(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """Describe the tools. Fields that make up another tool's result are written once: `...NAME` stands for them."""
+    """Describe the tools. Fields that an earlier result has too are written once: `...NAME` stands for them."""
     described: list[dict[str, Any]] = []
     names: dict[str, str] = {}
     for tool in tools:
         result = signature(tool.output_schema)
-        fields = result[1:-1]
+        own = {result[1:-1]: tool.name} | {fields: f"{tool.name}.{name}" for name, fields in _INNER.findall(result)}
         for others, name in names.items():
             result = re.sub(rf"(?<=[{{ ]){re.escape(others)}(?=[,}}])", f"...{name}", result)
         described.append({"name": tool.name, "effect": tool.effect, "description": tool.description, "result": result})
-        if len(fields) > _SHORT:
-            names.setdefault(fields, tool.name)
+        names = {fields: name for fields, name in own.items() if len(fields) > _SHORT} | names
     return described
 
 

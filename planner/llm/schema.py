@@ -35,6 +35,9 @@ SEARCH = "tools.search"
 BY_REFERENCE = "x-by-reference"
 """Marks a list argument of a tool that a model cannot write itself: it, or each of its items, is a reference."""
 
+FOR_PROGRAMS = "x-for-programs"
+"""Marks an optional argument of a tool that a model is not shown: plans of callers use it."""
+
 _REFERENCE: Schema = {"$ref": "#/$defs/reference"}
 _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
@@ -48,7 +51,13 @@ _SOURCE = r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+|\[[0-9]+\])*$"
 
 _SCALAR = union(*({"type": kind} for kind in ("string", "number", "boolean")), NULL)
 _CONDITION = closed({"$from": _TEXT | {"pattern": _SOURCE}, "equals": _SCALAR, "not": optional({"type": "boolean"})})
-_FURTHER = {"critical": optional({"type": "boolean"}), "parallel_group": optional(_TEXT), "purpose": optional(_TEXT)}
+_FURTHER = {
+    "reason": optional(_TEXT),
+    "on_need_error": optional(_TEXT | {"enum": ["skip", "run"]}),
+    "critical": optional({"type": "boolean"}),
+    "parallel_group": optional(_TEXT),
+    "purpose": optional(_TEXT),
+}
 """Fields of a step that only some agents need. Two more stand in the call: `run_if` and `fallbacks`."""
 
 Texts = Mapping[str, str]
@@ -179,10 +188,8 @@ def _steps(form: _Form, texts: Texts) -> Schema:
     step = closed(
         {
             "id": _TEXT | {"pattern": _STEP_ID},
-            "reason": optional(_TEXT),
             "call": NULL,
             "needs": _TEXTS,
-            "on_need_error": optional(_TEXT | {"enum": ["skip", "run"]}),
             **({"phase": optional(_TEXT), "assumes": _TEXTS} if form.phased else {}),
             **{name: schema for name, schema in _FURTHER.items() if name in form.further},
         }
@@ -214,7 +221,8 @@ def _arguments(tool: Tool) -> Schema:
     if takes_json_text(tool):
         return JSON_TEXT
     properties, required = schema.get("properties", {}), schema.get("required", ())
-    return closed({name: _argument(inner, schema, name in required) for name, inner in properties.items()})
+    shown = {name: inner for name, inner in properties.items() if not inner.get(FOR_PROGRAMS)}
+    return closed({name: _argument(inner, schema, name in required) for name, inner in shown.items()})
 
 
 def _argument(schema: Schema, root: Schema, required: bool) -> Schema:

@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from typing import Any, NamedTuple
 
-from turnloom.planner.llm.strict_mode import Schema
+from turnloom.planner.llm.strict_mode import NULL, Schema
 
 _REFERENCE_LENGTH = 30
 """Characters of a reference."""
@@ -61,9 +61,13 @@ class _Parts:
         return value
 
     def _part(self, schema: Schema, name: str | None) -> Schema:
-        shape = _Shape.of(schema)
         if self._is_worth(schema, _REFERENCE_LENGTH):
-            return self._referred(schema, name or _kind(shape.bare))
+            return self._referred(schema, name or _kind(schema))
+        return self._written_out(schema)
+
+    def _written_out(self, schema: Schema) -> Schema:
+        """Return a part with its own description, the rest of it perhaps by reference."""
+        shape = _Shape.of(schema)
         if shape.described and self._is_worth(shape.bare, _WRAPPED_LENGTH):
             return {"anyOf": [self._referred(shape.bare, _kind(shape.bare))]} | shape.described
         return self._inside(schema)
@@ -80,7 +84,7 @@ class _Parts:
         if text not in self._names:
             name = self._names[text] = self._free(wanted)
             self.defined[name] = {}  # keeps its place before the parts inside it
-            self.defined[name] = self._inside(schema)
+            self.defined[name] = self._written_out(schema)
         return {"$ref": f"#/$defs/{self._names[text]}"}
 
     def _free(self, wanted: str) -> str:
@@ -105,9 +109,11 @@ def _parts_of(schema: Schema) -> list[Schema]:
 
 
 def _kind(schema: Schema) -> str:
-    """Return a name for a shape, such as `string_or_null`."""
-    kinds = [_kind_of_one(branch) for branch in schema.get("anyOf", [schema]) if "$ref" not in branch]
-    return "_or_".join(dict.fromkeys(kinds)) or "value"
+    """Return a name for a shape, such as `nullable_string`."""
+    branches = [branch for branch in schema.get("anyOf", [schema]) if "$ref" not in branch]
+    kinds = [_kind_of_one(branch) for branch in branches if branch != NULL]
+    name = "_or_".join(dict.fromkeys(kinds)) or "value"
+    return f"nullable_{name}" if NULL in branches else name
 
 
 def _kind_of_one(schema: Schema) -> str:

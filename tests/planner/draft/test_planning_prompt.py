@@ -21,13 +21,15 @@ def _results(context: PlanningContext) -> dict[str, str]:
 
 
 def test_fields_that_two_tools_return_are_written_once(context: Context) -> None:
-    """The second tool refers to the first, for its whole result or for a part of it."""
+    """The second tool refers to the first, for its whole result, for a part of it, or for an object inside it."""
     found = _results(context("Hi", agent="assistant"))
 
     assert found["network.cancel_meeting"].startswith("{session_id: uuid")
     assert found["network.confirm_meeting"] == "{...network.cancel_meeting}"
     assert found["network.reschedule_meeting"].startswith("{...network.cancel_meeting, previous_start: ")
-    assert found["notifications.resolve"].endswith("still_open: {...notifications.list}}")
+    assert found["notifications.resolve"] == (
+        "{notification: {...notifications.list.notifications}, still_open: {...notifications.list}}"
+    )
 
 
 def test_a_result_of_other_fields_is_written_out(context: Context) -> None:

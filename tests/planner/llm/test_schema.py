@@ -12,7 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from turnloom.planner.knowledge.extraction import Conclusion
 from turnloom.planner.llm.decoding import decode
-from turnloom.planner.llm.schema import BY_REFERENCE, JSON_TEXT, json_text_arguments, plan_schema, strict_schema
+from turnloom.planner.llm.schema import (
+    BY_REFERENCE,
+    FOR_PROGRAMS,
+    JSON_TEXT,
+    json_text_arguments,
+    plan_schema,
+    strict_schema,
+)
 from turnloom.planner.llm.shared_parts import share
 from turnloom.tools.registry import Registry, Tool
 
@@ -58,6 +65,7 @@ class Patterned(BaseModel):
     foreign: str = Field(pattern=r"^\d+$")
     looking: str = Field(json_schema_extra={"pattern": "^(?!a)b$"})
     read: list[Leaf] = Field(json_schema_extra={BY_REFERENCE: True})
+    index: int = Field(0, json_schema_extra={FOR_PROGRAMS: True})
 
 
 class Open(BaseModel):
@@ -261,6 +269,11 @@ def test_what_a_model_cannot_write_comes_from_other_steps() -> None:
     reference = {"$ref": "#/$defs/reference"}
 
     assert _arguments_of(Patterned)["read"]["anyOf"] == [{"type": "array", "items": reference}, reference]
+
+
+def test_a_model_is_not_shown_what_is_for_programs() -> None:
+    """Such an argument would only cost tokens: people say it in another one."""
+    assert "index" not in _arguments_of(Patterned)
 
 
 def _arguments_of(model: type[BaseModel]) -> dict[str, Any]:

@@ -21,7 +21,13 @@ def test_a_profile_may_ask_for_more_fields_of_a_step(tools: Registry) -> None:
     more, fewer = (plan_schema(own, agent=agent) for agent in (travel, plain))
 
     assert list(violations(more)) == []
-    assert _step_fields(more) - _step_fields(fewer) == {"critical", "parallel_group", "purpose"}
+    assert _step_fields(more) - _step_fields(fewer) == {
+        "reason",
+        "on_need_error",
+        "critical",
+        "parallel_group",
+        "purpose",
+    }
     assert {tuple(call["properties"]) for call in _calls(more)} == {("tool", "args", "run_if", "fallbacks")}
     assert {tuple(call["properties"]) for call in _calls(fewer)} == {("tool", "args")}
 

@@ -51,7 +51,7 @@ class MeetingChoice(Contract):
     counterpart: str | None = Field(None, min_length=1, max_length=320)
     """Name or e-mail address of the person whom the user meets. Null if the user names nobody."""
     at: When | None = None
-    """Start or day of the meeting as it stands, if the user has several: a time in the user's time zone, or a day."""
+    """Its present start or day, if the user has several: a time in the user's time zone, or a day."""
 
 
 class MeetingMove(MeetingChoice):

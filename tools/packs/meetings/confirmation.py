@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, JsonValue
 
 from turnloom.models.connections.database import Transaction
 from turnloom.models.contracts.base import Contract
@@ -37,6 +37,7 @@ from turnloom.tools.packs.meetings.store.meetings import MeetingSession
 from turnloom.tools.packs.meetings.times import When, in_words, read_time, told
 from turnloom.tools.registry import tool
 
+_FOR_PROGRAMS: dict[str, JsonValue] = {"x-for-programs": True}
 _SHORTEST, _LONGEST = timedelta(minutes=5), timedelta(minutes=240)
 
 
@@ -45,17 +46,17 @@ class ProposalChoice(Contract):
 
     model_config = ConfigDict(title="Choice")
 
-    session_id: UUID | None = None
+    session_id: UUID | None = Field(None, json_schema_extra=_FOR_PROGRAMS)
     """The session that network.schedule_meeting returned; null for the last one of this conversation, or for times that
     somebody else has proposed to the user."""
     counterpart: str | None = Field(None, min_length=1, max_length=320)
-    """Name of the person whose proposal the user accepts. Only needed if several people have proposed times."""
+    """Name of the person whose proposal the user accepts, if several people have proposed times."""
     selection_number: int | None = Field(None, ge=1, le=9)
     """Number of the chosen proposal as people count: "option 2" and "the second one" are 2."""
-    selection_index: int | None = Field(None, ge=0, le=8)
-    """Instead of the number: its index in `proposals`, where the first is 0. For programs."""
+    selection_index: int | None = Field(None, ge=0, le=8, json_schema_extra=_FOR_PROGRAMS)
+    """Instead of the number: its index in `proposals`, where the first is 0."""
     start_time: When | None = None
-    """Instead of both: the start of a proposal, or of another time that the user wants."""
+    """Instead of the number: the start of a proposal, or of another time that the user wants."""
     end_time: When | None = None
     """End of that time, if the user names it. Null: as long as the proposals."""
 

@@ -34,15 +34,15 @@ class MeetingQuery(Contract):
     """A wish to meet: the other person, the length and the approximate time."""
 
     counterpart: str | None = Field(None, min_length=1, max_length=320)
-    """The person to meet: a name or e-mail address, in the user's own words. Never an id. Null: the user is asked."""
+    """The person to meet: a name or e-mail address in the user's words, no id. Null: the user is asked."""
     duration_mins: int | None = Field(None, ge=5, le=240)
-    """Length of the meeting in minutes, 5-240. Null: the user is asked."""
+    """Length in minutes, 5-240. Null: the user is asked."""
     start_window: When | None = None
-    """Earliest start: a time with an offset, a time in `tz_hint`, or a day. Null means from now on."""
+    """Earliest start: a time with an offset, a time in `tz_hint`, or a day. Null: from now on."""
     end_window: When | None = None
-    """Latest end, in the same forms; a day counts to its end. Null means two weeks after the start."""
+    """Latest end, in the same forms; a day counts to its end. Null: two weeks after the start."""
     tz_hint: TimezoneHint = None
-    """IANA name of the time zone in which times are meant and shown. Null or an unknown one means the user's own."""
+    """IANA name of the time zone of the times. Null, or an unknown one: the user's own."""
 
 
 class Proposal(Contract):

@@ -21,9 +21,9 @@ class NotificationQuery(Contract):
     """A selection of notifications."""
 
     status: NotificationStatus | None = "open"
-    """`open` for notifications that are still to be settled, `resolved` for settled ones, null for both."""
+    """`open`: still to be settled; `resolved`: settled; null: both."""
     limit: int = Field(20, ge=1, le=100)
-    """The largest number of notifications to return."""
+    """Most notifications to return."""
 
 
 class ListedNotification(Contract):

@@ -25,7 +25,7 @@ class Resolve(Contract):
     """The notification to settle, and how it was settled."""
 
     notification_id: UUID
-    """Id of a notification, as notifications.list returned it."""
+    """Id of a notification from notifications.list."""
     resolution: str = Field("done", min_length=1, max_length=200)
     """How the user settled it, in a few of the user's words."""
 
@@ -63,7 +63,7 @@ def find_resolved(query: Resolve, context: ToolContext) -> Resolved | None:
     errors=("NOT_FOUND", "CONFLICT"),
 )
 def resolve(query: Resolve, context: ToolContext) -> Resolved:
-    """Settle one of the user's notifications. Settling it again in the same way changes nothing.
+    """Settle one of the user's notifications.
 
     Raises:
         ToolFailed: NOT_FOUND, the user has no such notification; CONFLICT, it was settled in another way.
