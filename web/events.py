@@ -26,7 +26,7 @@ from turnloom.models.ledger.events import Look, Place
 from turnloom.web.auth import caller, requires
 from turnloom.web.live_events import hub
 from turnloom.web.shared_reads import no_turn, read, turn_id_of
-from turnloom.web.stream_places import counted
+from turnloom.web.stream_places import counted, demand_place
 
 Position = tuple[int, int]
 
@@ -58,6 +58,7 @@ def follow(turn_id: str, query_data: EventsQuery) -> Response:
     The stream ends after the turn's final event. A comment every 15 seconds keeps proxies awake.
     """
     position = _position(request.headers.get("Last-Event-ID") or query_data.last_event_id)
+    demand_place()
     told = counted(stream(turn_id_of(turn_id), caller().tenant_id, position))
     begin = next(told, None)
     if begin is None:

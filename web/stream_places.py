@@ -15,16 +15,21 @@ _RETRY_AFTER_S = 5.0
 _open: Counter[UUID] = Counter()
 
 
-def counted(told: Generator[Part, None, None]) -> Generator[Part, None, None]:
-    """Pass a stream on, as one of the caller's key, from its first part until it ends or is closed.
+def demand_place() -> None:
+    """Refuse a further stream with the caller's key. Ask before anything is done for the stream.
 
     Raises:
         RateLimited: the key has as many streams as it may.
     """
-    key_id, most = caller().key_id, settings().api_streams_per_key
-    if most and _open[key_id] >= most:
+    most = settings().api_streams_per_key
+    if most and _open[caller().key_id] >= most:
         message = f"{most} event streams are open with this key, as many as it may have; close one, or wait for its end"
         raise RateLimited(message, code="too_many_streams", retry_after_s=_RETRY_AFTER_S)
+
+
+def counted(told: Generator[Part, None, None]) -> Generator[Part, None, None]:
+    """Pass a stream on, and count it as one of the caller's key from its first part until it ends or is closed."""
+    key_id = caller().key_id
     _open[key_id] += 1
     try:
         yield from told

@@ -17,6 +17,7 @@ from turnloom.web.openai_front.transcript import read_transcript
 from turnloom.web.openai_front.transcript_turn import open_transcript
 from turnloom.web.openai_front.turn_stream import Told, streamed
 from turnloom.web.shared_reads import read
+from turnloom.web.stream_places import demand_place
 from turnloom.web.turn_answers import snapshots
 
 _AGENT = "assistant"
@@ -44,6 +45,7 @@ def chat(json_data: AssistantChat) -> Response:
     scope `turns:read`.
     """
     demand("turns:read")
+    demand_place()
     transcript = read_transcript(json_data.messages)
     given = {"message": transcript.message, "agent": _AGENT, "user": json_data.user}
     answer, opened = open_transcript(transcript, validated(TurnRequest, given, strict=False), _manner(json_data))

@@ -26,6 +26,7 @@ from turnloom.web.openai_front.chunks import Chunks
 from turnloom.web.openai_front.transcript import Transcript, read_transcript
 from turnloom.web.openai_front.transcript_turn import open_transcript
 from turnloom.web.openai_front.turn_stream import id_headers, streamed
+from turnloom.web.stream_places import demand_place
 from turnloom.web.turn_answers import finished
 
 _PATIENCE_S = 600.0
@@ -57,6 +58,8 @@ def complete(json_data: ChatRequest) -> Response:
     """
     demand("turns:read")
     _refuse_unsupported(json_data)
+    if json_data.stream:
+        demand_place()
     transcript = read_transcript(json_data.messages)
     answer, opened = open_transcript(transcript, _turn_request(json_data, transcript))
     response = (_streamed if json_data.stream else _whole)(json_data, answer, opened)

@@ -127,6 +127,17 @@ def test_an_overload_says_when_to_come_again(client: FlaskClient, monkeypatch: p
     assert int(answer.headers["Retry-After"]) >= 1
 
 
+def test_a_stream_too_many_opens_no_turn(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client is told to come again before its message is taken, so that it can send the same one later."""
+    monkeypatch.setattr(settings(), "api_streams_per_key", 1)
+    with post(client, _HI):
+        refused = [post(client, said("Hello")), client.post("/api/ai/chat", json={"messages": said("Hello")})]
+
+    assert [answer.status_code for answer in refused] == [429, 429]
+    with statement() as db:
+        assert db.execute("SELECT count(*) FROM turns").fetchone() == (1,)
+
+
 def test_parameters_without_meaning_are_listed(client: FlaskClient) -> None:
     """They are accepted, whatever they are, and a header names those that were given."""
     instructed = [{"role": "system", "content": "Be brief."}, *_HI]
