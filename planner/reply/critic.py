@@ -1,10 +1,11 @@
-"""Criticise a reply before it is sent if there is reason to doubt it: an unsure planner, or a step that failed.
+"""Criticise a reply before it counts if there is reason to doubt it: an unsure planner, a failed step, unknown names.
 
 In: the input of a reply, and a text that may become its reply.  Out: a criticism; if there is none, the text stands.
 A text is criticised at most once and rewritten at most once.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -20,7 +21,8 @@ from turnloom.planner.llm.json_object import read_object
 from turnloom.planner.llm.protocol import LanguageModel, PromptMessage
 from turnloom.planner.llm.schema import strict_schema
 from turnloom.planner.reply.reply_input import ReplyInput
-from turnloom.planner.reply.reply_prompts import shown
+from turnloom.planner.reply.reply_prompts import ReplyDraft, shown
+from turnloom.planner.reply.unknown_names import unknown_names
 
 Verdict = Literal["ok", "revise", "ask"]
 
@@ -53,15 +55,28 @@ class Criticism:
         return {**self.judgement.model_dump(), **used, "cost": self.usage.cost, "duration_ms": self.duration_ms}
 
 
-def is_due(given: ReplyInput) -> bool:
-    """Return whether a critic should judge the reply."""
-    agent, material = given.agent, given.material
-    if settings().critic == "off" or agent.critic == "off":
+def _is_allowed(given: ReplyInput) -> bool:
+    """Return whether a critic may judge the reply."""
+    if settings().critic == "off" or given.agent.critic == "off":
         return False
-    if material.has_fixed_plan or material.ending or given.missing() or _came_to_nothing(given):
-        return False  # no language model may be called, only the user can help, or no step succeeded
+    # Otherwise no language model may be called, only the user can help, or no step succeeded.
+    material = given.material
+    return not (material.has_fixed_plan or material.ending or given.missing() or _came_to_nothing(given))
+
+
+def is_due(given: ReplyInput) -> bool:
+    """Return whether a critic should judge the reply, whatever it says."""
+    agent, material = given.agent, given.material
+    if not _is_allowed(given):
+        return False
     unsure = material.confidence is not None and material.confidence < agent.critic_below
     return agent.critic == "always" or unsure or any(step.status in ("failed", "unknown") for step in material.steps)
+
+
+def doubtful_names(given: ReplyInput, draft: ReplyDraft) -> list[str]:
+    """Return the unknown names in a text of the language model, for which a critic should judge it."""
+    is_in_doubt = draft.written_by.startswith("llm:") and _is_allowed(given)
+    return unknown_names(given, draft.text) if is_in_doubt else []
 
 
 def _came_to_nothing(given: ReplyInput) -> bool:
@@ -69,9 +84,14 @@ def _came_to_nothing(given: ReplyInput) -> bool:
     return bool(steps) and not any(step.status == "succeeded" for step in steps)
 
 
-def criticise(given: ReplyInput, text: str, llm: LanguageModel, timeout_s: float) -> Criticism | None:
-    """Let a language model judge a text. Return None if it is unavailable or its answer cannot be used."""
-    messages, prompts = critic_messages(given, text)
+def criticise(
+    given: ReplyInput, text: str, names: Sequence[str], llm: LanguageModel, timeout_s: float
+) -> Criticism | None:
+    """Let a language model judge a text, in which these names are unknown.
+
+    Return None if it is unavailable or its answer cannot be used.
+    """
+    messages, prompts = critic_messages(given, text, names)
     began = time.monotonic()
     try:
         generation = llm.generate(
@@ -92,7 +112,7 @@ def criticise(given: ReplyInput, text: str, llm: LanguageModel, timeout_s: float
     return Criticism(judgement=judgement, usage=generation.usage, duration_ms=duration_ms, prompts=prompts)
 
 
-def critic_messages(given: ReplyInput, text: str) -> tuple[list[PromptMessage], tuple[str, ...]]:
+def critic_messages(given: ReplyInput, text: str, names: Sequence[str]) -> tuple[list[PromptMessage], tuple[str, ...]]:
     """Return the prompt of a critic's call, and `name@version` of its parts."""
     render, material = given.prompts.render, given.material
     safety = render("fragments/safety")
@@ -104,6 +124,7 @@ def critic_messages(given: ReplyInput, text: str) -> tuple[list[PromptMessage], 
         confidence=material.confidence,
         steps=[shown(step) for step in material.steps],
         text=text,
+        names=names,
     )
     messages: list[PromptMessage] = [
         {"role": "system", "content": system.text},

@@ -21,7 +21,7 @@ from turnloom.models.runtime.logging import log
 from turnloom.planner.languages import formats
 from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage
 from turnloom.planner.reply.artifacts import artifacts_of
-from turnloom.planner.reply.critic import Criticism, criticise, is_due
+from turnloom.planner.reply.critic import Criticism, criticise, doubtful_names, is_due
 from turnloom.planner.reply.grounding import Grounding, Violation, check
 from turnloom.planner.reply.raw_text import is_raw
 from turnloom.planner.reply.reply_input import ReplyInput
@@ -92,10 +92,10 @@ def compose(given: ReplyInput, llm: LanguageModel, on_delta: OnDelta | None = No
     rewritten later is not taken back there. The returned reply is the one that counts.
     """
     due = is_due(given)
-    # A text that a critic judges may be rewritten, so it is not streamed.
+    # A text that a critic will judge may be rewritten, so it is not streamed.
     writing = _Writing(given, llm, on_delta if on_delta and not due else lambda _: None)
     tried = writing.drafts()
-    criticism = writing.criticised(tried) if due else None
+    criticism = writing.criticised(tried, is_due=due)
     draft, grounding = tried[-1]
     stale_at = writing.time_of(grounding.oldest_price_s) if grounding.oldest_price_s else None
     text, around = _framed(writing.sendable(draft, grounding), given, stale_at)
@@ -162,15 +162,16 @@ class _Writing:
         """Return the sentences of a text that may be sent."""
         return without_violations(draft.text, grounding.violations) or self._fill([Part(_UNSURE)]).text
 
-    def criticised(self, tried: list[tuple[ReplyDraft, Grounding]]) -> Criticism | None:
-        """Let a critic judge the text that is about to stand. If it objects, add a rewritten text.
+    def criticised(self, tried: list[tuple[ReplyDraft, Grounding]], *, is_due: bool) -> Criticism | None:
+        """Let a critic judge the text that is about to stand, if it is due or finds names in it that nothing has.
 
-        The rewritten text stands if it has no violations.
+        If it objects, add a rewritten text, which stands if it has no violations.
         """
         draft, _ = tried[-1]
-        if self.missed:
+        names = doubtful_names(self._given, draft)
+        if self.missed or not (is_due or names):
             return None
-        criticism = criticise(self._given, draft.text, self._llm, self._end - time.monotonic())
+        criticism = criticise(self._given, draft.text, names, self._llm, self._end - time.monotonic())
         if criticism is None or criticism.judgement.verdict == "ok":
             return criticism
         judgement = criticism.judgement.model_dump()
