@@ -27,9 +27,11 @@ def value_of(value: Any, facts: Facts, written: Mapping[str, list[str]]) -> Any:
 
 
 def substituted(value: Any, facts: Facts) -> Any:
-    """Return the value of `$slot` or `$slot[0].field`, None if unknown. Any other value is returned as it is."""
-    if not isinstance(value, str) or not value.startswith("$"):
+    """Return the value of `$slot` or `$slot[0].field`, None if unknown. In another text, `{slot}` is filled in."""
+    if not isinstance(value, str):
         return value
+    if not value.startswith("$"):
+        return value.format_map(facts)
     found: Any = facts
     for part in re.findall(r"\w+", value.format_map(facts)):
         found = _inside(found, part)

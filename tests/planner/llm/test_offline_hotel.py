@@ -57,6 +57,22 @@ def args_of(plan: Plan, tool: str) -> dict[str, Any]:
     return args
 
 
+@pytest.mark.parametrize(
+    ("message", "hint"),
+    [
+        ("make it 3 nights", "3 nights from 2026-11-27"),
+        ("for two nights, with breakfast", "2 nights from 2026-11-27"),
+        ("Two nights from Friday instead", "Two nights from Friday"),
+    ],
+)
+def test_a_number_of_nights_keeps_the_arrival(plan_for: Callable[..., Plan], message: str, hint: str) -> None:
+    """Another length of the stay begins on the day that holds, unless the message names another day."""
+    plan = plan_for(message)
+
+    assert args_of(plan, "dates.resolve_hint")["hint"] == hint
+    assert args_of(plan, "pms.get_availability")["check_out"] == {"$from": "dates.check_out"}
+
+
 def test_a_first_wish_is_dates_then_rooms(plan_for: Callable[..., Plan]) -> None:
     """Words about time are resolved first. The search needs them by reference."""
     plan = plan_for(ASKED, first=True)
