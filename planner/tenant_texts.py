@@ -24,10 +24,10 @@ from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.models.runtime.yaml_text import read_plain_yaml
 from turnloom.planner.agents import Agents, changed, load_agents
-from turnloom.planner.draft.prompts import Prompt, Prompts, digest, prompts_in, read_prompt
 from turnloom.planner.draft.samples import leaked, samples
 from turnloom.planner.languages.catalogues import Languages, load_languages, read_catalogue
 from turnloom.planner.plan.playbooks import Playbooks, load_playbooks, read_playbook
+from turnloom.planner.prompts import Prompt, Prompts, digest, prompts_in, read_prompt
 
 _OFFLINE = "offline"
 """The folder of the offline model, which knows no tenants."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from turnloom.models.runtime.local_time import timezone_of
 from turnloom.planner.agents import AgentProfile
-from turnloom.planner.draft.prompts import Prompts, Rendered
 from turnloom.planner.languages.language import locale_of
+from turnloom.planner.prompts import Prompts, Rendered
 
 
 def voice(agent: AgentProfile, prompts: Prompts, user: Mapping[str, Any]) -> tuple[dict[str, str], list[Rendered]]:

@@ -21,7 +21,7 @@ from turnloom.models.contracts.envelope import Envelope
 from turnloom.models.errors import NeedsInput, OutcomeUnknown, ToolFailed, Unavailable
 from turnloom.models.runtime.logging import log
 from turnloom.tools.context import ToolContext
-from turnloom.tools.envelope import asking, checked, concealed, failure, known
+from turnloom.tools.envelope import asking, checked, failure, known, redacted
 from turnloom.tools.guards import Guards
 from turnloom.tools.guards.breaker import CircuitOpen
 from turnloom.tools.registry import Tool
@@ -59,12 +59,12 @@ class Attempts:
             result = self._tried(query)
         except BaseException as error:  # noqa: BLE001 - foreign code: sys.exit() in a tool must not end a worker
             failed = self._failure(error, query)
-            return failed if self._says_that_nothing_happened(error) else self.doubt(failed)
+            return failed if self._says_that_nothing_happened(error) else self.verified(failed)
         envelope = checked(self._tool, result)
-        return envelope if envelope.ok else self.doubt(envelope, has_acted=True)
+        return envelope if envelope.ok else self.verified(envelope, has_acted=True)
 
-    def doubt(self, failed: Envelope, *, has_acted: bool = False) -> Envelope:
-        """Ask the backend about a failed call that may have taken effect. Return `failed` if it took none.
+    def verified(self, failed: Envelope, *, has_acted: bool = False) -> Envelope:
+        """Ask the backend whether a failed call took effect. Return `failed` if it took none.
 
         `has_acted` means that the tool returned a result. If the backend then does not know the call, it contradicts
         the tool, and the outcome is unsure.
@@ -119,13 +119,13 @@ class Attempts:
         if isinstance(error, NeedsInput):
             return asking(error.needs)
         if isinstance(error, ToolFailed):
-            said = concealed(str(error), self._tool, query)
+            said = redacted(str(error), self._tool, query)
             return failure(error.code, said, error.retry_at, cause=error.cause)
         if isinstance(error, Unavailable):
-            said = concealed(str(error), self._tool, query)
+            said = redacted(str(error), self._tool, query)
             return failure(error.code, said, _retry_at(error), unknown="UPSTREAM_5XX")
         if isinstance(error, TimeoutError):
-            said = concealed(str(error), self._tool, query)
+            said = redacted(str(error), self._tool, query)
             return failure("TOOL_TIMEOUT", said or f"{self._tool.name} waited too long")
         return crashed(self._tool, self._context, error)
 

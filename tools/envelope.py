@@ -95,7 +95,7 @@ def storable(value: Any) -> Any:
     return value
 
 
-def concealed(message: str, tool: Tool, query: BaseModel) -> str:
+def redacted(message: str, tool: Tool, query: BaseModel) -> str:
     """Mask the arguments that a tool redacts in its failure message, which events and logs show."""
     if not tool.redact:
         return message

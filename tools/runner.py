@@ -59,7 +59,7 @@ def run(
     try:
         return _run(tool, args, context, make, on_note)
     except BaseException as error:  # noqa: BLE001 - foreign code: sys.exit() in a hook must not end a worker
-        return attempts.doubt(crashed(tool, context, error))
+        return attempts.verified(crashed(tool, context, error))
 
 
 def reconcile(

@@ -18,7 +18,7 @@ from turnloom.web import (
     channels,
     conversations,
     errors,
-    events,
+    event_stream,
     feedback,
     health,
     metrics,
@@ -76,7 +76,7 @@ def create_app() -> APIFlask:
     channels.install(app.extensions)
     errors.handle_errors(app)
     openapi.document(app)
-    of_callers = (turns, traces, approvals, feedback, events, conversations, usage, users, catalogue)
+    of_callers = (turns, traces, approvals, feedback, event_stream, conversations, usage, users, catalogue)
     for part in (*of_callers, completions, assistant, channels, health, metrics, openapi):
         app.register_blueprint(part.blueprint)
     return app

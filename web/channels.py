@@ -41,8 +41,6 @@ from turnloom.workers.channels.protocol import (
 from turnloom.workers.dispatch import dispatch_deliveries
 
 _EXTENSION = "turnloom.channels"
-_POSTED_ONCE = ("twilio",)
-"""Channels whose provider posts a message once: what is refused is kept, because it does not come again."""
 
 blueprint = APIBlueprint("channels", __name__, url_prefix="/v1/channels", tag="Channels")
 
@@ -210,7 +208,7 @@ def _refuse(its: OpenAccount, webhook: _Webhook, message: Message) -> str:
     Raises:
         Unavailable: the provider posts it again.
     """
-    if its.account.channel not in _POSTED_ONCE:
+    if its.adapter.posts_again:
         message_text = "too many turns are in work already; post the message again later"
         raise Unavailable(message_text, code="overloaded", retry_after_s=backlog.RETRY_AFTER_S)
     _keep(its, webhook, message.provider_id, {"kind": "message", "why": "too many turns were in work"})

@@ -37,8 +37,8 @@ def healthz(query_data: HealthQuery) -> Response:
     With `deep=1`, also check that turns can be accepted, and that beat and workers for every queue are alive; 503 names
     what is missing. That is for people and alerts, not for a probe that restarts or hides this process.
     """
-    if query_data.deep and (lacking := _unaccepting() or living_processes().lacking):
-        raise Unavailable(f"turns would not be worked on: {lacking}", code="not_healthy")
+    if query_data.deep and (missing := _why_not_ready() or living_processes().lacking):
+        raise Unavailable(f"turns would not be worked on: {missing}", code="not_healthy")
     return json_response(Health(status="ok"))
 
 
@@ -47,22 +47,22 @@ def healthz(query_data: HealthQuery) -> Response:
 @blueprint.doc(operation_id="readyz")
 def readyz() -> Response:
     """Show that turns can be accepted; 503 names what is missing. An accepted turn waits for workers and Redis."""
-    if lacking := _unaccepting():
-        raise Unavailable(f"no turn can be accepted: {lacking}", code="not_ready")
+    if missing := _why_not_ready():
+        raise Unavailable(f"no turn can be accepted: {missing}", code="not_ready")
     return json_response(Health(status="ready"))
 
 
-def _unaccepting() -> str | None:
+def _why_not_ready() -> str | None:
     """Return a sentence that names what keeps turns from being accepted; None if nothing does."""
     with transaction() as db:
-        lacking = readiness.lacking(db)
-    return lacking or _pending(settings().database_url)
+        missing = readiness.lacking(db)
+    return missing or _pending(settings().database_url)
 
 
 def _pending(url: str) -> str | None:
     if url in _migrated:
         return None
-    lacking = revisions.pending(url, branches(settings().packs))
-    if lacking is None:
+    missing = revisions.pending(url, branches(settings().packs))
+    if missing is None:
         _migrated.add(url)
-    return lacking
+    return missing

@@ -15,8 +15,8 @@ from turnloom.models.runtime.logging import log
 from turnloom.web import backlog
 from turnloom.web.auth import caller
 from turnloom.web.catalogue import catalogue
+from turnloom.web.event_hub import hub
 from turnloom.web.ingest import hand_on
-from turnloom.web.live_events import hub
 from turnloom.web.shared_reads import no_turn, read, turn_id_of
 from turnloom.workers.turns.turn_view import turn_view
 

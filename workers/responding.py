@@ -21,11 +21,11 @@ from turnloom.models.runtime.local_time import local_now
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import AgentProfile
-from turnloom.planner.draft.prompts import shipped
 from turnloom.planner.llm.hooked_model import CallOrigin
 from turnloom.planner.llm.metering import Meter
 from turnloom.planner.loop import Move, next_move
 from turnloom.planner.memory.slot_state import settled, shown
+from turnloom.planner.prompts import shipped
 from turnloom.planner.reply.aggregation import STEP, aggregated, aggregation
 from turnloom.planner.reply.apologies import apology
 from turnloom.planner.reply.reply_input import ReplyInput

@@ -60,13 +60,13 @@ def record(db: Session, turn: ClaimedTurn, learned: Learned) -> bool:
     The lessons of earlier turns are deleted: the graph holds their findings, and the traces of their plans hold the
     rest.
     """
-    held = select(TurnRow.id).where(
+    locked_turn = select(TurnRow.id).where(
         TurnRow.id == turn.id,
         TurnRow.tenant_id == turn.tenant_id,
         TurnRow.attempt == turn.attempt,
         TurnRow.status == "planning",
     )
-    if db.scalar(held.with_for_update(key_share=True)) is None:
+    if db.scalar(locked_turn.with_for_update(key_share=True)) is None:
         return False
     mine = f"{turn.id}/"
     keys = [(key.kind, key.id) for key in learned.forgotten]

@@ -10,9 +10,9 @@ from sqlalchemy.orm import Mapped, mapped_column
 from turnloom.models.tables.base import HOT, Row, created_now
 
 IS_LISTED = "last_seq > 0"
-"""True of all conversations, and part of the query that lists them. It keeps look-ups of one conversation off the
-list's index: without statistics, in a young database, Postgres thinks it as good as the primary key and reads all
-conversations of a tenant."""
+"""True of all conversations, and part of the query that lists them. It makes the list's index a partial one, so that
+Postgres does not use it to find a single conversation: without statistics, in a young database, it would, and would
+read all conversations of a tenant."""
 
 
 class ConversationRow(Row):

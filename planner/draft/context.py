@@ -11,11 +11,11 @@ from turnloom.models.contracts.plan import Plan, Step
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Again, Mode
 from turnloom.planner.agents import AgentProfile
-from turnloom.planner.draft.prompts import Prompts, Rendered, shipped
 from turnloom.planner.llm.protocol import PromptMessage
 from turnloom.planner.memory.slot_state import shown
 from turnloom.planner.plan.phases import kept
 from turnloom.planner.plan.playbooks import NO_PLAYBOOKS, Playbooks
+from turnloom.planner.prompts import Prompts, Rendered, shipped
 from turnloom.tools.registry import Registry
 
 

@@ -16,11 +16,11 @@ from turnloom.models.runtime.local_time import timezone_of
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.context import PlanningContext, history_messages, known, known_facts
 from turnloom.planner.draft.packing import packed
-from turnloom.planner.draft.prompts import Prompts, Rendered
 from turnloom.planner.draft.tool_choice import choose
 from turnloom.planner.llm.protocol import PromptMessage
 from turnloom.planner.llm.schema import plan_schema
 from turnloom.planner.llm.signatures import signature
+from turnloom.planner.prompts import Prompts, Rendered
 from turnloom.planner.voice import voice
 from turnloom.tools.registry import Tool
 

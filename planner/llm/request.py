@@ -8,7 +8,6 @@ from openai import APIStatusError
 
 from turnloom.models.runtime.counters import counts
 from turnloom.models.runtime.logging import log
-from turnloom.planner.draft.prompts import shipped
 from turnloom.planner.llm.protocol import Generation
 from turnloom.planner.llm.response_formats import (
     LIMITS,
@@ -22,6 +21,7 @@ from turnloom.planner.llm.response_formats import (
     too_large,
 )
 from turnloom.planner.llm.signatures import described_types
+from turnloom.planner.prompts import shipped
 
 Attempt = Callable[[dict[str, Any], float], Generation]
 """One attempt with a request body, until a moment on this process's monotonic clock."""

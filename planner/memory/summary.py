@@ -7,8 +7,8 @@ from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.logging import log
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.packing import cut, summary_tokens
-from turnloom.planner.draft.prompts import Prompts
 from turnloom.planner.llm.protocol import LanguageModel
+from turnloom.planner.prompts import Prompts
 
 _WORDS_PER_TOKEN = 0.6
 _EXCHANGE_TOKENS = 300

@@ -19,10 +19,10 @@ from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.plan import STEP_ID, Effect
 from turnloom.models.errors import Misconfigured, NotFound
 from turnloom.models.runtime.yaml_text import read_plain_yaml
-from turnloom.planner.draft.prompts import digest
 from turnloom.planner.memory.slot_state import slot_schemas
 from turnloom.planner.memory.slots import Slot, read_value
 from turnloom.planner.profile_files import profile_files, read_file
+from turnloom.planner.prompts import digest
 from turnloom.tools.context import ToolContext
 from turnloom.tools.registry import Registry, Tool
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from turnloom.models.contracts.turn import Question, Reply
-from turnloom.planner.draft.prompts import Prompts
+from turnloom.planner.prompts import Prompts
 
 Trouble = Literal["llm_unavailable", "budget_exceeded", "invalid_plan", "internal_error"]
 """Why the turn has no better reply: the language model is unavailable, the budget for it is spent, its plan was refused

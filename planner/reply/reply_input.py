@@ -10,7 +10,7 @@ from turnloom.models.contracts.memory import RecalledResult
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Bound, Question
 from turnloom.planner.agents import AgentProfile
-from turnloom.planner.draft.prompts import Prompts
+from turnloom.planner.prompts import Prompts
 from turnloom.planner.reply.grounding import Evidence, UserWords, gather
 from turnloom.tools.registry import Registry
 

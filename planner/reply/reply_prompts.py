@@ -9,8 +9,8 @@ from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Usage
 from turnloom.models.runtime.logging import log
 from turnloom.planner.draft.context import history_messages
-from turnloom.planner.draft.prompts import Rendered
 from turnloom.planner.llm.protocol import PromptMessage
+from turnloom.planner.prompts import Rendered
 from turnloom.planner.reply.expiry import expiry
 from turnloom.planner.reply.grounding import Violation
 from turnloom.planner.reply.reply_input import ReplyInput

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from turnloom.models.contracts.step_result import StepResult
-from turnloom.planner.draft.prompts import Prompt
+from turnloom.planner.prompts import Prompt
 from turnloom.planner.reply.reply_input import ReplyInput
 
 LAST_RESORT = "responding/results"

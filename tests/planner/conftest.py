@@ -12,8 +12,8 @@ from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.settings import Settings, settings
 from turnloom.planner.agents import load_agents
 from turnloom.planner.draft.context import PlanningContext
-from turnloom.planner.draft.prompts import shipped
 from turnloom.planner.llm.openai import OpenAIModel, connect
+from turnloom.planner.prompts import shipped
 from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.tools.registry import Registry, load_registry
 

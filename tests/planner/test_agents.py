@@ -14,10 +14,10 @@ from turnloom.planner.agents import changed, load_agents
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft
 from turnloom.planner.draft.planning_prompt import planning_messages
-from turnloom.planner.draft.prompts import Prompts
 from turnloom.planner.llm.decoding import decode
 from turnloom.planner.llm.openai import OpenAIModel
 from turnloom.planner.plan.validation import validate
+from turnloom.planner.prompts import Prompts
 from turnloom.tools.registry import Registry, load_registry
 
 AGENTS = load_agents(ROOT / "prompts" / "agents")

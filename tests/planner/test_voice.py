@@ -5,7 +5,7 @@ import pytest
 from turnloom.models.contracts.manner import Manner
 from turnloom.models.runtime.settings import ROOT
 from turnloom.planner.agents import load_agents
-from turnloom.planner.draft.prompts import shipped
+from turnloom.planner.prompts import shipped
 from turnloom.planner.voice import voice
 
 AGENT = load_agents(ROOT / "prompts" / "agents").get("assistant")

@@ -11,8 +11,8 @@ from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.turn import SCOPES, Scope
 from turnloom.models.ledger import keys, tenants
 from turnloom.web.app import create_app
-from turnloom.web.events import Position, stream
-from turnloom.web.live_events import Hub, hub
+from turnloom.web.event_hub import Hub, hub
+from turnloom.web.event_stream import Position, stream
 from turnloom.workers.broker.app import app as celery
 from turnloom.workers.dispatch import settle
 

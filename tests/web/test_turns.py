@@ -19,7 +19,7 @@ from turnloom.models.connections.redis import announce
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import turn_snapshots, turns
 from turnloom.models.runtime.settings import settings
-from turnloom.web.live_events import hub
+from turnloom.web.event_hub import hub
 
 _PLAN = {"steps": [{"id": "when", "tool": "dates.resolve_hint", "args": {"hint": "next weekend"}}]}
 

@@ -15,7 +15,7 @@ from turnloom.models.errors import Unavailable
 from turnloom.models.ledger.usage import read_usage
 from turnloom.models.runtime.logging import log
 from turnloom.web.errors import problem_of
-from turnloom.web.events import STILL_HERE
+from turnloom.web.event_stream import STILL_HERE
 from turnloom.web.openai_front.errors import in_openai_shape
 from turnloom.web.openai_front.reply_text import ReplyText
 from turnloom.web.openai_front.turn_stream import Told

@@ -1,7 +1,7 @@
 """The text of a reply while it comes, for clients that cannot take back what they have shown."""
 
 from turnloom.models.connections.redis import DELTA, Item
-from turnloom.web.events import Position, read_position
+from turnloom.web.event_stream import Position, read_position
 
 
 class ReplyText:

@@ -10,7 +10,7 @@ from turnloom.models.connections.redis import Item
 from turnloom.models.contracts.turn import TurnAccepted
 from turnloom.models.ledger.turns import OpenedTurn
 from turnloom.web.auth import caller
-from turnloom.web.events import HEADERS, items_after
+from turnloom.web.event_stream import HEADERS, items_after
 from turnloom.web.ingest import hand_on
 from turnloom.web.stream_places import counted
 

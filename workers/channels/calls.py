@@ -40,7 +40,7 @@ def basic(user: str, password: SecretStr) -> Mapping[str, str]:
 
 
 def answered(answer: UpstreamResponse) -> Any:
-    """Return an answer's JSON value; None if it is none."""
+    """Return the JSON value of an answer; None if its body is not JSON."""
     try:
         return orjson.loads(answer.body)
     except orjson.JSONDecodeError:
@@ -48,11 +48,9 @@ def answered(answer: UpstreamResponse) -> Any:
 
 
 def failed(answer: UpstreamResponse) -> TryLater | MessageRefused | Unsure:
-    """Return what an answer means that does not say so in the provider's own terms."""
+    """Return what an answer means that has no error code of the provider's."""
     status = str(answer.status)
-    if answer.status == 429:
-        return TryLater("number", status, pause(answer.headers.get("retry-after")))
-    if answer.status == 503:
+    if answer.status in (429, 503):
         return TryLater("number", status, pause(answer.headers.get("retry-after")))
     if 300 <= answer.status < 500:
         return MessageRefused(status, f"{answer.host} answered with HTTP {status}")

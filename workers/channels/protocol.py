@@ -219,6 +219,8 @@ class Adapter(Protocol):
     """The shape of an account's configuration."""
     accepted: ClassVar[WebhookAnswer]
     """What the provider is answered, with status 200, when what it posted is recorded."""
+    posts_again: ClassVar[bool]
+    """Whether the provider posts again what was refused. Otherwise it is kept for people to see."""
 
     def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
         """Check that the provider sent the request.

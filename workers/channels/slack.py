@@ -67,6 +67,7 @@ class Slack:
     name: ClassVar[ChannelName] = "slack"
     config: ClassVar[type[AccountConfig]] = SlackConfig
     accepted: ClassVar[WebhookAnswer] = WebhookAnswer()
+    posts_again: ClassVar[bool] = True
 
     def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
         verifier = SignatureVerifier(account.config.signing_secret.get_secret_value(), _At(now))

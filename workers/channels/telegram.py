@@ -66,6 +66,7 @@ class Telegram:
     name: ClassVar[ChannelName] = "telegram"
     config: ClassVar[type[AccountConfig]] = TelegramConfig
     accepted: ClassVar[WebhookAnswer] = WebhookAnswer()
+    posts_again: ClassVar[bool] = True
 
     def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
         given = request.headers.get("x-telegram-bot-api-secret-token", "")

@@ -97,6 +97,7 @@ class Twilio:
     accepted: ClassVar[WebhookAnswer] = WebhookAnswer(
         '<?xml version="1.0" encoding="UTF-8"?><Response></Response>', "text/xml"
     )
+    posts_again: ClassVar[bool] = False
 
     def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
         given = request.headers.get("x-twilio-signature", "")

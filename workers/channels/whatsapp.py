@@ -67,6 +67,7 @@ class WhatsApp:
     name: ClassVar[ChannelName] = "whatsapp"
     config: ClassVar[type[AccountConfig]] = WhatsAppConfig
     accepted: ClassVar[WebhookAnswer] = WebhookAnswer()
+    posts_again: ClassVar[bool] = True
 
     def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
         if request.method == "GET":

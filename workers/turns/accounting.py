@@ -1,4 +1,4 @@
-"""Accounting lends a turn the language model, and records the calls that belong to no recorded plan or reply."""
+"""Count what a turn uses of the language model, and record the calls that belong to no recorded plan or reply."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

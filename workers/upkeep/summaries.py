@@ -13,9 +13,9 @@ from turnloom.models.ledger.memory import Unsummarised
 from turnloom.models.runtime.logging import log
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.packing import older, wants_summary
-from turnloom.planner.draft.prompts import Prompts
 from turnloom.planner.llm.hooked_model import CallOrigin
 from turnloom.planner.memory.summary import summed_up
+from turnloom.planner.prompts import Prompts
 from turnloom.workers.broker.app import app
 from turnloom.workers.turns.accounting import metered
 from turnloom.workers.turns.llm_slots import llm_slots

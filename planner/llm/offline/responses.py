@@ -10,7 +10,6 @@ from typing import Any
 from babel import Locale
 from jinja2 import UndefinedError
 
-from turnloom.planner.draft.prompts import prompts_in
 from turnloom.planner.languages.catalogues import load_languages
 from turnloom.planner.languages.language import Language
 from turnloom.planner.llm.offline.conclusions import conclude
@@ -18,6 +17,7 @@ from turnloom.planner.llm.offline.plans import direct, rest, with_calls, with_ph
 from turnloom.planner.llm.offline.prompt import Sent
 from turnloom.planner.llm.offline.rules import Domain, load_rules
 from turnloom.planner.llm.schema import SEARCH
+from turnloom.planner.prompts import prompts_in
 
 _WORKING = frozenset({"dates.resolve_hint", "travel.format_itinerary"})
 """Tools whose results are only the working of an answer."""

@@ -11,12 +11,12 @@ import pytest
 from tests.planner.reply.sample_results import sample_result
 from turnloom.models.runtime.settings import ROOT
 from turnloom.planner.agents import load_agents
-from turnloom.planner.draft.prompts import Prompts
 from turnloom.planner.draft.samples import samples
 from turnloom.planner.languages import formats
 from turnloom.planner.languages.catalogues import load_languages
 from turnloom.planner.languages.language import PLACEHOLDER, Language
 from turnloom.planner.llm.offline.rules import load_rules
+from turnloom.planner.prompts import Prompts
 from turnloom.planner.reply.result_fields import result_fields
 from turnloom.tools.packs.hotel.comparison import Criterion
 from turnloom.tools.packs.hotel.terms import known_terms, name_of

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from turnloom.models.runtime.settings import ROOT
-from turnloom.planner.draft.prompts import Prompts
 from turnloom.planner.languages import formats
 from turnloom.planner.languages.catalogues import load_languages
 from turnloom.planner.languages.language import ENGLISH, Language, Words, locale_of
+from turnloom.planner.prompts import Prompts
 from turnloom.planner.templates import Templates, fill
 
 TEMPLATES = Templates()

@@ -7,7 +7,7 @@ import pytest
 
 from tests.planner.languages.test_completeness import spoken
 from turnloom.models.contracts.step_result import StepResult
-from turnloom.planner.draft.prompts import shipped
+from turnloom.planner.prompts import shipped
 from turnloom.planner.reply.artifacts import artifacts_of
 from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.reply_prompts import fill_templates

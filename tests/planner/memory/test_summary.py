@@ -9,9 +9,9 @@ from turnloom.models.contracts.memory import Exchange, RecalledResult
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import planning_messages
 from turnloom.planner.draft.packing import cut, older, summary_tokens, tokens, wants_summary
-from turnloom.planner.draft.prompts import shipped
 from turnloom.planner.llm.openai import OpenAIModel
 from turnloom.planner.memory.summary import summed_up
+from turnloom.planner.prompts import shipped
 
 Context = Callable[..., PlanningContext]
 _READ = 24

@@ -14,7 +14,7 @@ from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Question
 from turnloom.models.runtime.settings import ROOT
 from turnloom.planner.agents import load_agents
-from turnloom.planner.draft.prompts import shipped
+from turnloom.planner.prompts import shipped
 from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.reply_prompts import fill_templates
 from turnloom.planner.reply.responder import compose

@@ -9,9 +9,9 @@ import pytest
 from tests.planner.llm.scripted import Script, fails, says
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.settings import settings
-from turnloom.planner.draft.prompts import shipped
 from turnloom.planner.llm.offline.rules import Domain, load_rules
 from turnloom.planner.llm.openai import OpenAIModel
+from turnloom.planner.prompts import shipped
 from turnloom.planner.reply.apologies import Trouble, apology
 from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.responder import compose

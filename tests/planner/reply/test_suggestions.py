@@ -9,8 +9,8 @@ from tests.planner.material import make_material
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.settings import ROOT
 from turnloom.planner.agents import load_agents
-from turnloom.planner.draft.prompts import shipped
 from turnloom.planner.languages.language import ENGLISH
+from turnloom.planner.prompts import shipped
 from turnloom.planner.reply.apologies import disambiguation
 from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.suggestions import openers, suggestions

@@ -63,6 +63,7 @@ class Adapter:
     name: ClassVar[ChannelName] = "telegram"
     config = Config
     accepted = WebhookAnswer("taken")
+    posts_again = True
 
     def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
         if request.headers.get("x-secret") != "shared":

@@ -10,12 +10,12 @@ import pytest
 from tests.tools.packs.contracts.cases import Case, Valid
 from tests.tools.packs.contracts.test_contracts import CONTRACTS, MakeContext, called
 from turnloom.models.runtime.settings import settings
-from turnloom.planner.draft.prompts import Prompts, prompts_in
 from turnloom.planner.draft.samples import leaked, samples
 from turnloom.planner.llm.offline.plans import _fitting
 from turnloom.planner.llm.offline.prompt import Sent, read_request
 from turnloom.planner.llm.offline.responses import write
 from turnloom.planner.llm.offline.rules import Domain, load_rules
+from turnloom.planner.prompts import Prompts, prompts_in
 from turnloom.planner.reply.expiry import expiry
 
 CASES = [

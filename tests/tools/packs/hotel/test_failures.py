@@ -12,7 +12,7 @@ from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.envelope import Envelope
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import settings
-from turnloom.planner.draft.prompts import shipped
+from turnloom.planner.prompts import shipped
 from turnloom.tools.packs.hotel.catalogue import read_catalogue
 from turnloom.tools.packs.hotel.samples import DEMO
 from turnloom.tools.packs.hotel.store import inventory

@@ -24,7 +24,7 @@ from turnloom.models.errors import Malformed, Unavailable
 from turnloom.models.ledger import events
 from turnloom.models.ledger.events import Look, Place
 from turnloom.web.auth import caller, requires
-from turnloom.web.live_events import hub
+from turnloom.web.event_hub import hub
 from turnloom.web.shared_reads import no_turn, read, turn_id_of
 from turnloom.web.stream_places import counted, demand_place
 

@@ -8,8 +8,8 @@ import pytest
 from turnloom.models.contracts.override import Override, Overrides
 from turnloom.models.errors import NotFound
 from turnloom.models.runtime.settings import ROOT
-from turnloom.planner.draft.prompts import Prompts, Rendered
 from turnloom.planner.draft.samples import leaked, samples
+from turnloom.planner.prompts import Prompts, Rendered
 from turnloom.planner.tenant_texts import tailor
 
 SHIPPED = Prompts(ROOT / "prompts")

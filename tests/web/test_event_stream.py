@@ -21,7 +21,7 @@ from turnloom.models.contracts.turn import Reply
 from turnloom.models.ledger import events, turns
 from turnloom.models.ledger.turns import Ending
 from turnloom.models.runtime.settings import settings
-from turnloom.web.live_events import Hub, hub
+from turnloom.web.event_hub import Hub, hub
 
 
 @dataclass(frozen=True)
@@ -195,8 +195,8 @@ def test_lost_announcement(client: FlaskClient, monkeypatch: pytest.MonkeyPatch)
     assert turn is not None
     source = follow(turn_id)
     first = _read(next(source).decode())
-    monkeypatch.setattr("turnloom.web.live_events._POLL_DEAF_S", 60.0)
-    monkeypatch.setattr("turnloom.web.live_events._POLL_HEARING_S", 60.0)
+    monkeypatch.setattr("turnloom.web.event_hub._POLL_DEAF_S", 60.0)
+    monkeypatch.setattr("turnloom.web.event_hub._POLL_HEARING_S", 60.0)
     with statement() as db:
         events.note(db, turn_id, "step.retry", {"number": 1})
         heard = events.note(db, turn_id, "step.retry", {"number": 2})
@@ -216,9 +216,9 @@ def test_stream_without_redis(client: FlaskClient, new_hub: Callable[[], Hub], m
     turn_id = _open(client)
     deaf = new_hub()
     monkeypatch.setattr(deaf, "_listen", threading.Event().wait)
-    monkeypatch.setattr("turnloom.web.events.hub", lambda: deaf)
-    monkeypatch.setattr("turnloom.web.events.deltas", lambda _: [])
-    monkeypatch.setattr("turnloom.web.live_events._POLL_DEAF_S", 0.05)
+    monkeypatch.setattr("turnloom.web.event_stream.hub", lambda: deaf)
+    monkeypatch.setattr("turnloom.web.event_stream.deltas", lambda _: [])
+    monkeypatch.setattr("turnloom.web.event_hub._POLL_DEAF_S", 0.05)
 
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(lambda: b"".join(follow(turn_id)))
@@ -231,7 +231,7 @@ def test_stream_without_redis(client: FlaskClient, new_hub: Callable[[], Hub], m
 def test_heartbeat(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A quiet stream sends a comment from time to time."""
     turn_id = _open(client)
-    monkeypatch.setattr("turnloom.web.events._HEARTBEAT_S", 0.05)
+    monkeypatch.setattr("turnloom.web.event_stream._HEARTBEAT_S", 0.05)
     source = follow(turn_id, (1, 0))
 
     said = [next(source) for _ in range(3)]
@@ -259,7 +259,7 @@ def test_a_delta_from_a_moment_without_a_subscription_is_sent(
 ) -> None:
     """A reader gets the deltas that came while there was no subscription, before later announcements."""
     turn_id, mine = _open(client), new_hub()
-    monkeypatch.setattr("turnloom.web.events.hub", lambda: mine)
+    monkeypatch.setattr("turnloom.web.event_stream.hub", lambda: mine)
     work = _work(turn_id, deltas=1)
     for _ in range(3):
         next(work)

@@ -25,7 +25,7 @@ from turnloom.models.ledger import events
 from turnloom.models.runtime.counters import Counts
 from turnloom.models.runtime.daemon import Daemon
 from turnloom.models.runtime.ids import new_id
-from turnloom.web.live_events import Hub, Reader
+from turnloom.web.event_hub import Hub, Reader
 
 MALFORMED = [
     b"garbage",
@@ -43,7 +43,7 @@ MALFORMED = [
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counts:
     """Counters that start at zero."""
     mine = Counts()
-    monkeypatch.setattr("turnloom.web.live_events.counts", lambda: mine)
+    monkeypatch.setattr("turnloom.web.event_hub.counts", lambda: mine)
     monkeypatch.setattr("turnloom.models.runtime.daemon.counts", lambda: mine)
     return mine
 
@@ -130,8 +130,8 @@ def test_a_query_that_fails_is_repeated(
         return stands(*asked)
 
     monkeypatch.setattr(events, "stands", fail_once)
-    monkeypatch.setattr("turnloom.web.live_events._POLL_HEARING_S", 0.05)
-    monkeypatch.setattr("turnloom.web.live_events._POLL_DEAF_S", 0.05)
+    monkeypatch.setattr("turnloom.web.event_hub._POLL_HEARING_S", 0.05)
+    monkeypatch.setattr("turnloom.web.event_hub._POLL_DEAF_S", 0.05)
     with new_hub().follow(str(turn_id)) as reader:
         wait_for(lambda: _total(counted, "turnloom_daemon_failures_total", "live looks") == 1)
         while reader.wait(0.2) is None:
@@ -150,7 +150,7 @@ def test_one_query_serves_all_readers(client: FlaskClient, monkeypatch: pytest.M
     for turn_id, reader in zip(turn_ids, (behind, abreast, waiting), strict=True):
         hub._readers[str(turn_id)] = {reader}
     monkeypatch.setattr(events, "stands", looked)
-    monkeypatch.setattr("turnloom.web.live_events._POLL_DEAF_S", 0.0)
+    monkeypatch.setattr("turnloom.web.event_hub._POLL_DEAF_S", 0.0)
 
     hub._look()
     told = [reader.wait(0) for reader in (behind, abreast, waiting)]
@@ -169,7 +169,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> Hub:
     """The hub of streams. It hears only what the test hands on, and never queries the ledger."""
     made = Hub()
     made._looks = Daemon("test", Mock())
-    monkeypatch.setattr("turnloom.web.events.hub", lambda: made)
+    monkeypatch.setattr("turnloom.web.event_stream.hub", lambda: made)
     return made
 
 
@@ -179,7 +179,7 @@ def test_cost_of_a_stream(turn_id: UUID, quiet: Hub, tmp_path: Path, monkeypatch
     It asks Redis for earlier deltas when there may be some: not if this process has heard everything that Redis keeps,
     and that included no delta of the turn.
     """
-    monkeypatch.setattr("turnloom.web.events._HEARTBEAT_S", 0.01)
+    monkeypatch.setattr("turnloom.web.event_stream._HEARTBEAT_S", 0.01)
     close_connections()
     with counting_round_trips(tmp_path) as round_trips:
         costs = _Costs(round_trips)
@@ -208,7 +208,7 @@ def test_cost_of_a_stream(turn_id: UUID, quiet: Hub, tmp_path: Path, monkeypatch
 
 def test_turns_with_deltas_are_forgotten_when_redis_drops_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that hears everything remembers which turns had deltas for as long as Redis keeps them."""
-    monkeypatch.setattr("turnloom.web.live_events.DELTAS_TTL_S", 0.0)
+    monkeypatch.setattr("turnloom.web.event_hub.DELTAS_TTL_S", 0.0)
     hub = Hub()
     hub._hears_since = -inf
     for turn_id in ("first", "second"):
