@@ -57,7 +57,7 @@ def plan_form(context: PlanningContext) -> dict[str, Any]:
 _MOST_EXAMPLES = 2
 _SHORT = 40
 """Characters of fields that are written out each time."""
-_INNER = re.compile(r"(\w+)\??: \{([^{}]*)\}")
+_INNER = re.compile(r"(?<!\w)(\w+)\??: \{([^{}]*)\}")
 """A field of objects without objects inside, and their fields."""
 
 

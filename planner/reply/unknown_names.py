@@ -18,6 +18,7 @@ from turnloom.planner.reply.reply_input import ReplyInput
 
 _WORD_INSIDE = re.compile(r"(?<=[\w,;)] )[^\W\d_]{3,40}")
 """A word that does not begin a sentence or a line."""
+_NO_WORD = re.compile(r"[\W_]+")
 _NOUNS_ARE_CAPITAL = frozenset({"de", "lb"})
 _LONGEST_STEM = 5
 """Letters that tell names apart: endings differ between languages and cases."""
@@ -32,8 +33,8 @@ def unknown_names(given: ReplyInput, text: str) -> list[str]:
     found = dict.fromkeys(word for word in _WORD_INSIDE.findall(text) if word[0].isupper() and not word.isupper())
     if not found:
         return []
-    known = f" {_plain(' '.join(_known(given)))}"
-    strange = (name for name in found if not re.search(rf"(?<!\w){_stem(name)}", known))
+    known = f" {_NO_WORD.sub(' ', _plain(' '.join(_known(given))))}"
+    strange = (name for name in found if f" {_stem(name)}" not in known)
     return [name for name in strange if not _is_common(_plain(name), str(locale))][:_MOST]
 
 
@@ -62,7 +63,7 @@ def _places_and_tongues(locale: str) -> frozenset[str]:
     """Return the words of the names of countries, languages and currencies in a language."""
     of = Locale.parse(locale)
     names: list[Any] = [*of.territories.values(), *of.languages.values(), *of.currencies.values()]
-    return frozenset(word for name in names for word in re.findall(r"[^\W\d_]+", _plain(name)))
+    return frozenset(word for name in names for word in _NO_WORD.split(_plain(name)))
 
 
 def _stem(name: str) -> str:

@@ -73,9 +73,9 @@ class Skeleton(Contract):
     """Besides slots and wants: `failed.STEP` and the like, the status of a step of the turn."""
     unless: list[str] = Field(default_factory=list)
     args: dict[str, Any]
-    """Literals (`{slot}` in a text is filled in), `$slot` or `$slot[0].field`, `{$from: step.path}`, `{$each: step}` (all its repetitions), `{$list:
-    […]}`, an object of these, or a list of these, of which the first known one counts. `{slot}` in a path is filled
-    in."""
+    """Literals, `$slot` or `$slot[0].field`, `{$from: step.path}`, `{$each: step}` (all its repetitions), `{$list:
+    […]}`, an object of these, or a list of these, of which the first known one counts. `{slot}` in a literal or a path
+    is filled in."""
     must: list[str] = Field(default_factory=list)
     """Arguments without which the step is not planned."""
     repeat: str | None = None
