@@ -1,4 +1,4 @@
-"""Wait for facts with a deadline, instead of sleeping."""
+"""Wait for facts with a deadline, instead of sleeping, and read what other processes write."""
 
 import os
 import threading
@@ -13,6 +13,12 @@ def wait_for(fact: Callable[[], object], within_s: float = 8.0) -> None:
     while not fact():
         assert time.monotonic() < deadline, "it did not become true in time"
         threading.Event().wait(0.01)
+
+
+def whole_lines(log: Path) -> list[str]:
+    """Return the lines of a file that others are writing, without a last one that is not whole yet."""
+    text = log.read_text()
+    return text[: text.rfind("\n") + 1].splitlines()
 
 
 def is_alive(pid: int) -> bool:

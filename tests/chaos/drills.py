@@ -17,7 +17,7 @@ from uuid import uuid4
 import httpx2
 import psycopg
 
-from tests.facts import wait_for
+from tests.facts import wait_for, whole_lines
 from tests.journeys.following import FINAL, wait_step
 from turnloom.models.runtime.settings import Placement, settings
 from turnloom.planner.plan.graph import transitive_closure
@@ -254,7 +254,7 @@ def _count(ground: Ground, message: str, views: dict[str, dict[str, Any]]) -> Re
         written = {str(turn_id) for (turn_id,) in rows}
     assert opened
     assert leases
-    lines = [line.split() for line in ground.log.read_text().splitlines()]
+    lines = [line.split() for line in whole_lines(ground.log)]
     effects = Counter(turn for kind, turn, step, _, _ in lines if (kind, step) == ("E", "e") and turn in views)
     reads = Counter(
         (turn, step, attempt)

@@ -17,7 +17,7 @@ from tests.chaos.drills import LONG, NEEDS, PLAN, WITHIN_S, Drill, disorders, dr
 from tests.chaos.test_delivery_drill import DELIVERING
 from tests.chaos.test_planner_drill import CHATTING, READING, STREAMING
 from tests.conftest import ALLOWED_HOST
-from tests.facts import wait_for
+from tests.facts import wait_for, whole_lines
 from tests.journeys.following import sim_lines, wait_step
 from tests.journeys.speaking import says, speaker, written
 from tests.workers.calling_back import receiver
@@ -156,7 +156,7 @@ def test_a_process_dies_at(points: str, plan: list[dict[str, Any]], drill: Drill
     assert [view["status"] for view in views.values()] == ["succeeded", "succeeded"]
     assert [Counter(sim_lines(drill.log, turn_id))["E", "e"] for turn_id in views] == [1, 1]
     assert [disorders(view["steps"], needs) for view in views.values()] == [0, 0]
-    turns = [line.split()[1] for line in drill.log.read_text().splitlines()]
+    turns = [line.split()[1] for line in whole_lines(drill.log)]
     assert turns.index(second) > len(turns) - 1 - turns[::-1].index(first)
 
 

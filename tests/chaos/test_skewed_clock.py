@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.drills import PLAN, TURNS, Ground, drill, drilled_stack
-from tests.facts import wait_for
+from tests.facts import wait_for, whole_lines
 from turnloom.workers.broker.command_lines import PLANNING_QUEUES, worker_command
 from turnloom.workers.embedded.process import Process, Program
 
@@ -62,5 +62,5 @@ def test_a_worker_whose_clock_is_ahead_does_no_harm(tmp_path: Path) -> None:
     report.assert_nothing_lost_or_doubled()
     assert (report.statuses, report.repeated) == ({"succeeded": TURNS}, 0)
     assert report.p95_s < SKEW_S / 2
-    calls = [line.split() for line in ground.log.read_text().splitlines()]
+    calls = [line.split() for line in whole_lines(ground.log)]
     assert {step for _, _, step, _, at in calls if float(at) > now + SKEW_S / 2} >= {"a", "e", "r"}

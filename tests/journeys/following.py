@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 
-from tests.facts import wait_for
+from tests.facts import wait_for, whole_lines
 from turnloom.planner.plan.graph import transitive_closure
 
 FINAL = {"succeeded", "failed", "cancelled", "superseded"}
@@ -58,7 +58,7 @@ def wait_step(name: str, *needs: str, ms: int = 1, **fields: Any) -> dict[str, A
 
 def sim_lines(log: Path, turn_id: str) -> list[tuple[str, str]]:
     """Return the lines that the sim pack wrote for a turn, in order: (S or E, step)."""
-    lines = (line.split() for line in log.read_text().splitlines())
+    lines = (line.split() for line in whole_lines(log))
     return [(kind, step) for kind, turn, step, _, _ in lines if turn == turn_id]
 
 

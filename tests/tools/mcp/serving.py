@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.facts import whole_lines
 from turnloom.models.contracts.envelope import Envelope
 from turnloom.models.contracts.plan import Effect
 from turnloom.tools.mcp.servers import McpServer, ToolTerms
@@ -41,7 +42,7 @@ class Program:
 
     def calls(self) -> list[list[Any]]:
         """Return the calls that reached it: name, arguments, metadata."""
-        return [json.loads(line) for line in self.log.read_text().splitlines()]
+        return [json.loads(line) for line in whole_lines(self.log)]
 
 
 def tools_of(server: McpServer, definitions: list[Any]) -> list[Tool]:
