@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run
 from turnloom.models.connections.database import close_connections
-from turnloom.models.runtime.settings import settings
+from turnloom.models.runtime.settings import ROOT, settings
+from turnloom.planner.agents import load_agents
 from turnloom.workers.cli import main
 from turnloom.workers.embedded.stack import Stack
 
@@ -82,7 +83,8 @@ def test_trace_names_every_version(guild: httpx2.Client, cli: Cli) -> None:
     """The trace names the version of the agent and of each prompt, and the catalogue shows the tenant's agent."""
     cli("agents", "set", "travel", "-", "--tenant", "guild", text=OWN_AGENT)
 
-    own = f"agents/travel@3+{digest(OWN_AGENT)}"
+    version = load_agents(ROOT / "prompts" / "agents").get("travel").version
+    own = f"agents/travel@{version}+{digest(OWN_AGENT)}"
 
     def trace_of(turn: dict[str, Any]) -> Any:
         return guild.get(f"/v1/turns/{turn['turn_id']}/trace.json").json()
