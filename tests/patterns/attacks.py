@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 _SPOILERS = ("", "\0", "!", "1", "x")
-_MOST_WORDS = 24
+_MOST_WORDS = 12
 _CATEGORIES = {
     op.CATEGORY_DIGIT: "1",
     op.CATEGORY_SPACE: " ",

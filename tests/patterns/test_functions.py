@@ -90,13 +90,13 @@ READERS: dict[str, Callable[[str], Any]] = {
     "plans": _as_plan,
 }
 TAILS = ("", "1", "\0x")
-LONG, PAGE = 10_000, 50_000
+LONG, PAGE = 10_000, 30_000
 AT_MOST_S = 5.0
 """The limit of processor time, against hanging. Linear functions take hundredths of it."""
-SHARE = 0.2
+SHARE = 0.1
 """The part of the length at which each piece is read first."""
-AT_MOST_LONGER = 10
-"""How many times as long a text of full length may take. Linear work takes five times as long, quadratic work 25."""
+AT_MOST_LONGER = 25
+"""How many times as long a text of full length may take. Linear work takes ten times as long, quadratic work a hundred."""
 SLOWEST = 3
 NOISE_S = 0.05
 """Processor time that says nothing about the work."""
@@ -135,7 +135,7 @@ def test_no_text_takes_long(reader: str) -> None:
 
 @pytest.mark.parametrize("every_second", [0, 1])
 def test_no_page_takes_long(every_second: int) -> None:
-    """A page of fifty thousand characters, which may become evidence, is read at once too."""
+    """A page of thirty thousand characters, which may become evidence, is read at once too."""
     take_long(_as_evidence, dict.fromkeys(PIECES[every_second::2], ""), PAGE)
 
 
