@@ -256,7 +256,7 @@ def test_thirty_threads_on_one_conversation(many_connections: None) -> None:
 
     def act(number: int) -> None:
         rng = random.Random(number)
-        for _ in range(12):
+        for _ in range(5):
             opened = open_turn(tenant, str(new_id()), on_busy=rng.choice(policies))
             _answer(opened.closed, "superseded")
             if opened.turn_id is not None and rng.random() < 0.2:
