@@ -96,7 +96,7 @@ AT_MOST_S = 5.0
 SHARE = 0.1
 """The part of the length at which each piece is read first."""
 AT_MOST_LONGER = 25
-"""How many times as long a text of full length may take. Linear work takes ten times as long, quadratic work a hundred."""
+"""How many times as long a text of full length may take. Linear work takes ten times as long, quadratic work 100."""
 SLOWEST = 3
 NOISE_S = 0.05
 """Processor time that says nothing about the work."""
