@@ -29,5 +29,5 @@ def is_alive(pid: int) -> bool:
         return False
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return not Path("/proc/self").exists()  # the process is gone meanwhile, or this system has no such files

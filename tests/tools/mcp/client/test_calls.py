@@ -5,12 +5,11 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.facts import wait_for
+from tests.facts import is_alive, wait_for
 from tests.tools.mcp.serving import Program, code, tools_of, words_of
 from turnloom.models.contracts.envelope import Envelope
 from turnloom.tools.context import ToolContext
@@ -253,10 +252,4 @@ def test_a_server_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
     assert os.read(reader, 1) == b"x"
     os.wait()
 
-    def is_gone() -> bool:
-        with suppress(ProcessLookupError):
-            os.kill(int(pid_file.read_text()), 0)
-            return "Z" in Path(f"/proc/{pid_file.read_text()}/stat").read_text().split()[2]
-        return True
-
-    wait_for(is_gone)
+    wait_for(lambda: not is_alive(int(pid_file.read_text())))
