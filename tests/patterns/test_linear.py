@@ -19,7 +19,7 @@ SHORT = {
 """Patterns that are only used on a short text."""
 PUT_TOGETHER = {
     "turnloom.tools.packs.hotel.terms:_index",
-    "turnloom.planner.reply.grounding.amounts:_currency",
+    "turnloom.planner.reply.grounding.lexicon:currency_codes",
     "turnloom.planner.reply.grounding.amounts:_scale",
     "turnloom.planner.reply.grounding.lexicon:spoken",
     "turnloom.planner.draft.planning_prompt:_described",

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from turnloom.planner.reply.grounding.figures import Figure, Key
-from turnloom.planner.reply.grounding.lexicon import currencies, either, words
+from turnloom.planner.reply.grounding.lexicon import currencies, currency_codes, either, words
 
 _SPACE = "[ \u00a0\u202f\u2009]"
 _NUMBER = (
@@ -23,6 +23,7 @@ _NUMBER = (
 )
 _NUMBERS = re.compile(rf"""(?<!\d)(?<!\d[.,])(?!(?<=": )\d{{1,2}}[,}}\]])(?:{_NUMBER})""")
 """Numbers, except the counts of JSON, which a template may show."""
+_DAY_AND_MONTH = re.compile(r"(?P<day>0[1-9]|[12]\d|3[01])\.(?P<month>0[1-9]|1[0-2])")
 _CJK = "\u2e80-\uffef"
 """Scripts that put no space between words."""
 _LARGEST_COUNT = 99
@@ -64,12 +65,12 @@ def find_amounts(text: str) -> Iterator[Figure]:
     for number in _share_currencies(numbers, text, patterns):
         figure = _figure(number)
         if figure is not None:
-            yield figure
+            yield _or_day(figure, text) if figure.kind == "number" else figure
 
 
 def is_currency(written: str) -> bool:
     """Return whether a word is a currency."""
-    return bool(_currency(written))
+    return bool(currency_codes(written))
 
 
 def parse_amount(written: str, codes: frozenset[str] | None = None) -> tuple[Decimal, ...]:
@@ -100,7 +101,7 @@ def _read(match: re.Match[str], text: str, patterns: _Patterns) -> _Number:
     before = _before(match.start(), text, patterns)
     after = patterns.after.match(text, match.end())
     written = [found["currency"] for found in (before, after) if found and found["currency"]]
-    codes = frozenset.intersection(*map(_currency, written)) if written else None
+    codes = frozenset.intersection(*map(currency_codes, written)) if written else None
     scale = _scale(after["scale"] if after else None, is_money=bool(written))
     values = tuple(value * scale for value in parse_amount(match[0], codes))
     end = after.end() if after and (scale > 1 or after["currency"]) else match.end()
@@ -157,14 +158,10 @@ def _figure(number: _Number) -> Figure | None:
     return Figure("number", start, end, tuple(("number", value) for value in values))
 
 
-@lru_cache(maxsize=512)
-def _currency(written: str) -> frozenset[str]:
-    found = currencies().get(written) or currencies().get(written.upper())
-    if found is not None:
-        return found
-    spelt = words()["currency_words"].items()
-    named = (codes for pattern, codes in spelt if re.fullmatch(pattern, written, re.IGNORECASE))
-    return frozenset(next(named, "").split())
+def _or_day(figure: Figure, text: str) -> Figure:
+    """Let a number such as 05.11 be a day and a month too, as tables have them."""
+    match = _DAY_AND_MONTH.fullmatch(text, figure.start, figure.end)
+    return replace(figure, keys=(*figure.keys, ("day", int(match["month"]), int(match["day"])))) if match else figure
 
 
 def _scale(written: str | None, *, is_money: bool) -> int:

@@ -6,22 +6,25 @@ and a multiple of another. Percentages compare two amounts. A rounded figure has
 within a fourteenth of it.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from turnloom.planner.reply.grounding.places import EvidencePlace, Operand
+from turnloom.planner.reply.grounding.composition import Composition, Factors, composed
+from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Operand
 from turnloom.planner.reply.grounding.sentences import Direction
 
 _FEW = 12
 """Most amounts that may be combined by a word such as "together", or multiplied, without being in the text."""
 _VERY_FEW = 4
-_INDEX = re.compile(r"\[\d+\](?=[^\[\]]*$)")
 _MOST = 60
 _MOST_COUNT = 31
+_USUAL = (Decimal(2), Decimal(3))
+"""Counts that need not be said: of nights, of people."""
 _CENT = Decimal("0.005")
-_HALF = Decimal("0.5")
+_HALF, _TENTH_HALF = Decimal("0.5"), Decimal("0.05")
+_OF_SENTENCE = EvidencePlace("agent", "")
+"""The place of what the numbers of a sentence give."""
 _ROUNDED = Decimal("0.072")
 
 
@@ -41,9 +44,19 @@ class KnownAmounts:
     is_difference: bool
     is_addition: bool
     is_share: bool
+    parts: frozenset[tuple[Decimal, Decimal]]
+    """Numbers in the sentence of which one is said to be a part of the other: 19 of 25."""
     percents: frozenset[Decimal]
     """Percentages in the sentence, and those that its fractions stand for."""
+    known_percents: frozenset[Decimal] = frozenset()
+    """Percentages in the evidence."""
     basis: str | None = None
+    is_free: bool = False
+    """Whether any calculation will do, because no source has the value itself."""
+    is_worded: bool = False
+    """Whether the sentence has a word of a calculation."""
+    is_plain: bool = False
+    """Whether the figure is a number without a currency."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +79,52 @@ def derive(value: Decimal, known: KnownAmounts, direction: Direction | None) -> 
             return candidate
         if direction and candidate.may_be_rounded and is_rounded(value, candidate.value, direction):
             return candidate
+    found = _composed(value, known) if known.is_free else None
+    return Derived(value, found.path, found.source.place) if found else None
+
+
+def _composed(value: Decimal, known: KnownAmounts) -> Composition | None:
+    """Return a free calculation. Without a word of calculation it may only multiply."""
+    stated = [count for count in (*known.counts, *known.known_counts) if count > 1 and count == int(count)]
+    counts = [*stated, *_USUAL]
+    percents = [*sorted(known.percents)[:_VERY_FEW], *sorted(known.known_percents - known.percents)[:_VERY_FEW]]
+    factors = Factors(dict.fromkeys(counts), percents)
+    told, others = ([one for one in some if _is_for(known, one)] for some in (known.told, known.amounts))
+    return composed(value, told, factors) or composed(value, others, factors, is_simple=not known.is_worded)
+
+
+def _is_for(known: KnownAmounts, one: Operand) -> bool:
+    """Return whether a free calculation may use an amount: no number that the user said is taken for money."""
+    return (one.code is None) == known.is_plain and not (one.place.is_said and one.code == UNSTATED)
+
+
+def derive_percent(value: Decimal, known: KnownAmounts, direction: Direction | None) -> Derived | None:
+    """Return which two amounts a percentage compares; None if there are none.
+
+    It compares two values of one field, two that the text states, or two of the numbers in its sentence.
+    """
+    near = _HALF if value == value.to_integral_value() else _TENTH_HALF
+    for first, second in _compared(known):
+        share = first.value / second.value * 100
+        apart = min(abs(share - value), abs(abs(share - 100) - value))
+        if apart <= (1 if direction else near):
+            return Derived(value, f"{first.place.path} / {second.place.path}", first.place)
+    if any(abs(part / whole * 100 - value) <= near for part, whole in known.parts):
+        return Derived(value, "", _OF_SENTENCE)
     return None
 
 
-def derive_percent(value: Decimal, known: KnownAmounts) -> Derived | None:
-    """Return which two amounts a percentage compares; None if there are none."""
-    money = [one for one in known.amounts if one.code is not None]  # degrees are no share of percentages
+def _compared(known: KnownAmounts) -> Iterator[tuple[Operand, Operand]]:
+    """Yield pairs of amounts that a percentage may compare."""
+    money = [one for one in known.amounts if one.code is not None]
     few = [one for one in money if sum(other.code == one.code for other in money) <= _VERY_FEW]
-    operands = [*(one for one in known.told if one.code is not None), *few]
-    near = _HALF if value == value.to_integral_value() else Decimal("0.05")
-    for first in operands:
-        for second in operands:
-            if first.value == second.value or not second.value or first.code != second.code:
-                continue
-            share = first.value / second.value * 100
-            if min(abs(share - value), abs(abs(share - 100) - value)) <= near:
-                return Derived(value, f"{first.place.path} / {second.place.path}", first.place)
-    return None
+    for first in known.amounts[:_MOST]:
+        for second in known.amounts[:_MOST]:
+            is_told = first in known.told and second in known.told
+            is_alike = known.is_worded and first.field == second.field
+            is_close = is_told or is_alike or (first in few and second in few)
+            if first.value != second.value and second.value and first.code == second.code and is_close:
+                yield first, second
 
 
 def is_rounded(said: Decimal, actual: Decimal, direction: Direction) -> bool:
@@ -148,8 +190,7 @@ def _sums(known: KnownAmounts) -> Iterator[Derived]:
         return
     groups: dict[str, list[Operand]] = {}
     for operand in known.amounts:
-        column = f"{operand.place.step}/{operand.place.turn}/{_INDEX.sub('[]', operand.place.path)}"
-        groups.setdefault(column, []).append(operand)
+        groups.setdefault(operand.column, []).append(operand)
     few = known.amounts if len(known.amounts) <= _FEW else ()
     for operands in (known.told, few, *groups.values()):
         if len(operands) > 1:

@@ -17,6 +17,8 @@ _CLAUSE = re.compile(r"[^.;:!?,()\n]+[.;:!?,()\n]?")
 _LONGEST = 300
 """Most characters of a clause that are read."""
 _LONGEST_START = 16
+OTHER = "other"
+"""The deed of a first person who says to have done something that no other word names."""
 ANY = "*"
 """The deed of a tool that may have done anything."""
 
@@ -88,6 +90,16 @@ def _deeds(text: str) -> Iterator[tuple[int, int, Key]]:
         found = [match for kind in doers if (match := _search(lexicon[kind], text)) and match.start() < done.start()]
         if found:
             yield min(match.start() for match in found), done.end(), ("deed", deed)
+            return
+    yield from _acts(text)
+
+
+def _acts(text: str) -> Iterator[tuple[int, int, Key]]:
+    """Yield what a first person says to have done, unless it is done for the reply alone."""
+    for pattern in _words()["acted"]:
+        said = spoken(pattern).search(text)
+        if said and not _search(_words()["harmless"], said[0]):
+            yield said.start(), said.end(), ("deed", OTHER)
 
 
 def _search(words: str, text: str) -> re.Match[str] | None:

@@ -2,8 +2,10 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from turnloom.planner.reply.grounding.figures import Figure
+from turnloom.planner.reply.grounding.lexicon import words
 from turnloom.planner.reply.grounding.places import SHORTEST_WORD, Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.sentences import Sentence
 
@@ -33,10 +35,15 @@ def mentions(sentence: Sentence, places: Places) -> list[Mention]:
     for match in _WORD.finditer(sentence.whole, sentence.start, sentence.end):
         word = match[0] if len(match[0]) < SHORTEST_WORD else match[0].lower()
         elements = places.named.get(word) or places.named.get(_PREFIX.sub("", word))
-        is_name = elements and (len(word) > _LONGEST_COMMON or not match[0].islower())
+        is_name = elements and (len(word) > _LONGEST_COMMON or not match[0].islower()) and word not in _articles()
         if elements and is_name:
             found.append(Mention(match.start(), match.end(), frozenset(elements)))
     return found
+
+
+@lru_cache
+def _articles() -> frozenset[str]:
+    return frozenset(words()["articles"])
 
 
 def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> frozenset[Element]:

@@ -1,8 +1,9 @@
 """Check a text against its evidence, sentence by sentence."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from turnloom.models.contracts.turn import Source
 from turnloom.planner.reply.grounding.binding import mentions
@@ -98,7 +99,9 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
     tries = iter(range(1, _MOST_TRIES))
     for sentence in sentences(text, found):
         told.extend(operand for figure in sentence.figures for operand in _stated(figure, evidence))
-        context = Context(sentence, evidence, mentions(sentence, evidence.places), told, tries)
+        inside = [claim for claim in claimed if sentence.start <= claim.start < sentence.end]
+        lengths = {key[-1] for claim in inside for key in claim.keys if key[0] == "duration"}
+        context = Context(sentence, evidence, mentions(sentence, evidence.places), told, tries, _decimals(lengths))
         derived: list[str] = []
         for figure in sentence.figures:
             place = support(figure, context)
@@ -107,8 +110,11 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
             if isinstance(place, EvidencePlace) and value is not None and place.path:
                 derived.append(place.path)
                 told.append(Operand(value, _code(figure), place))
-        inside = [claim for claim in claimed if sentence.start <= claim.start < sentence.end]
         yield from ((claim, reason) for claim in inside if (reason := contradiction(claim, context, derived)))
+
+
+def _decimals(values: Iterable[object]) -> set[Decimal]:
+    return {value for value in values if isinstance(value, Decimal)}
 
 
 def _stated(figure: Figure, evidence: Evidence) -> Iterator[Operand]:

@@ -34,10 +34,15 @@ _HOST = re.compile(
 _PREFIX = re.compile(r"[\u0590-\u06ff\u2e80-\uffef]+-?(?=[A-Za-z0-9])")
 """Characters that scripts without blanks, or with prefixes, put in front of a host."""
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
-_PHONE = re.compile(r"(?<![\w.,])(?:\+|00|\(?0|\(?\d{2,3}\)?[ .-])\(?\d(?:[ ().\u00a0/-]{0,2}\d){5,14}(?![\w])")
+_PHONE = re.compile(
+    r"(?<![\d.,])(?<![^\W_\u2e80-\uffef])(?:\+|00|\(?0|\(?\d{2,3}\)?[ .-])"
+    r"\(?\d(?:[ ().\u00a0/-]{0,2}\d){5,14}(?![^\W_\u2e80-\uffef])"
+)
 _CARD = re.compile(r"(?<![\d-])\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}(?![\d-])")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
-_WORD = re.compile(r"(?<![\w-])[A-Za-z0-9][\w-]{4,80}[A-Za-z0-9](?![\w-])")
+_LETTER = r"(?![\u2e80-\uffef])[\w-]"
+_WORD = re.compile(rf"(?<![A-Za-z0-9_-])[A-Za-z0-9](?:{_LETTER}){{4,80}}(?<=[A-Za-z0-9])(?!{_LETTER})")
+_HOURS = re.compile(r"\d{1,2}h\d{2}(?:-\d{1,2}h\d{2})?", re.IGNORECASE)
 _GROUPED = re.compile(r"\d{1,3}(?:[ .,\u00a0]\d{3})+|\d+(?:[.,]\d+)?")
 """The forms of numbers that are not phone numbers."""
 _ENDS = ".,;:!?…)]}*_~"
@@ -78,7 +83,7 @@ def find_identifiers(text: str) -> Iterator[Figure]:
     for match in _WORD.finditer(text):
         letters = "".join(char for char in match[0] if char.isalpha())
         digits = sum(char.isdigit() for char in match[0])
-        if letters and digits > 2 and not is_currency(letters):
+        if letters and digits > 2 and not (is_currency(letters) or _HOURS.fullmatch(match[0])):
             yield Figure("identifier", match.start(), match.end(), (("identifier", match[0].lower()),))
 
 

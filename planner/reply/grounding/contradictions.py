@@ -4,14 +4,17 @@ What the evidence knows nothing about may be said, and a question or an offer st
 a tool that succeeded declares it, or a result names it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from turnloom.planner.reply.grounding.arithmetic import is_rounded
-from turnloom.planner.reply.grounding.assertions import ANY
+from turnloom.planner.reply.grounding.assertions import ANY, OTHER
 from turnloom.planner.reply.grounding.binding import elements_of, elements_of_claim, fits
 from turnloom.planner.reply.grounding.figures import Figure, Key
+from turnloom.planner.reply.grounding.lexicon import spoken, words
+from turnloom.planner.reply.grounding.moments import lasts
 from turnloom.planner.reply.grounding.places import Element, Places
+from turnloom.planner.reply.grounding.sentences import Sentence
 from turnloom.planner.reply.grounding.support import Context, Reason
 
 
@@ -19,14 +22,32 @@ def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Re
     """Return why the evidence does not let a claim be said. `derived` is the arithmetic of the sentence."""
     sentence, places = context.sentence, context.evidence.places
     if claim.kind == "deed":
-        return None if sentence.is_question or places.of((*claim.keys, ("deed", ANY))) else "deed"
+        return None if sentence.is_question or _is_done(claim.keys, places) else "deed"
     if claim.kind == "flag":
-        return None if sentence.is_question else _denied(claim, context)
+        is_open = sentence.is_question or _is_conditional(claim, sentence)
+        return None if is_open else _denied(claim, context)
     if sentence.is_question or places.of(claim.keys) or sentence.says("offers"):
         return None
-    if claim.kind == "label":
-        return "no_source" if _is_mislabelled(claim, context, derived) else None
-    return "no_source" if _has_others_only(claim, context, derived) else None
+    wrong: dict[str, Callable[[], bool]] = {
+        "small": lambda: _is_unheard(claim, context),
+        "label": lambda: _is_mislabelled(claim, context, derived),
+        # When a place is open is seldom a date.
+        "weekday": lambda: not sentence.says("opening_words") and _has_others_only(claim, context, derived),
+    }
+    is_wrong = wrong.get(claim.kind, lambda: _has_others_only(claim, context, derived))
+    return "no_source" if is_wrong() else None
+
+
+def _is_done(keys: tuple[Key, ...], places: Places) -> bool:
+    """Return whether a tool has done a deed, or, for one without a name, any deed."""
+    is_any = any(key[0] == "deed" for key in places.by_key)
+    return bool(places.of((*keys, ("deed", ANY)))) or (("deed", OTHER) in keys and is_any)
+
+
+def _is_conditional(claim: Figure, sentence: Sentence) -> bool:
+    """Return whether a policy is a condition, as in "where it is not included"."""
+    start, _ = sentence.clause(claim.start)
+    return spoken(words()["conditions"]).search(sentence.whole, start, claim.start) is not None
 
 
 def _denied(claim: Figure, context: Context) -> Reason | None:
@@ -47,17 +68,34 @@ def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) ->
     known = _known(key, places)
     if key[0] == "on":
         return bool(known)
-    if key[1] == "left":
-        known |= _known(("count", "item", 0), places) if known else set()
     value, direction = key[-1], sentence.rounding(claim)
     assert isinstance(value, Decimal)
+    if key[1] == "left" and any(value <= length for length in places.values("count", "item")):
+        return False  # some of a list
+    if key[0] == "duration" and lasts(value, places):
+        return False
     return bool(known) and not (
         any(round(other) == value or (direction and is_rounded(value, other, direction)) for other in known)
         or any(path.endswith((f"* {value}", f"/ {value}")) for path in derived)
+        or value in {other * count for other in known for count in sentence.counts() if other > 1 and count > 1}
         or _is_sum(key, places)
         or (sentence.says("sums") and key[1] in ("left", "item"))
         or (sentence.says("differences") and value in {abs(one - other) for one in known for other in known})
     )
+
+
+def _is_unheard(claim: Figure, context: Context) -> bool:
+    """Return whether a small number stands nowhere, and is neither some of a list nor two known numbers' sum."""
+    value, known = claim.keys[0][1], context.evidence.places.small
+    assert isinstance(value, Decimal)
+    sentence = context.sentence
+    if not known or value in known or sentence.rounding(claim):
+        return False
+    if any(sentence.says(kind) for kind in ("sums", "differences")):
+        return False
+    counts = sentence.counts() - {value}
+    reached = {result for one in counts for other in counts for result in (one * other, one + other, one - other)}
+    return value not in reached | context.evidence.places.column_sums()
 
 
 def _is_mislabelled(claim: Figure, context: Context, derived: Sequence[str]) -> bool:
@@ -69,7 +107,7 @@ def _is_mislabelled(claim: Figure, context: Context, derived: Sequence[str]) -> 
     known = {other for key in claim.keys for other in _known(key, places, elements)}
     listed = {other for key in claim.keys for other in _known(("listed", *key[1:]), places)}
     others = [place for place in places.of((("number", value),)) if fits(place, elements)]
-    if not (known or listed) or value in {*known, *places.said_counts} or others:
+    if not (known or listed) or value in {*map(round, known), *known, *places.said_counts} or others:
         return False
     if sentence.rounding(claim) or sentence.says("sums") or sentence.says("differences"):
         return False

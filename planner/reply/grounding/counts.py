@@ -7,8 +7,12 @@ from functools import lru_cache
 
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import either, spoken, words
+from turnloom.planner.reply.grounding.numerals import in_digits
 
 _SMALL = re.compile(r"(?<![\d.,:/-])\d{1,2}(?![\d.,:/]\d|\d|\s?[%€$₪£])")
+_FEWEST_SMALL = 4
+_RUNS = re.compile(r"(?<!\d)\d{1,3}(?!\d)")
+_LIST_NUMBER = re.compile(r"[.)]\s")
 _NUMBER = r"(?<![\d.,:/#\w])(?P<value>\d{1,4}(?:[.,]\d{1,2})?)(?![\d:/])"
 
 
@@ -32,15 +36,35 @@ def find_durations(text: str) -> Iterator[Figure]:
             after = Decimal(found.get("bare") or "0")
             keys: tuple[Key, ...] = (("duration", hours * 60 + minutes + after),)
             # "07h30" may be a time of day too.
-            is_time = bool(found.get("bare")) and hours < 24
+            is_time = bool(found.get("bare") or found.get("of_day")) and hours < 24 and hours == int(hours)
             keys += (("time", int(hours), int(after)),) if is_time else ()
             yield Figure("duration", match.start(), match.end(), keys)
 
 
+def find_small(text: str) -> Iterator[Figure]:
+    """Find the small numbers that a text cannot count itself: 4 to 99, but not those that number a list."""
+    for match in _SMALL.finditer(text):
+        value = Decimal(match[0])
+        if value >= _FEWEST_SMALL and not _LIST_NUMBER.match(text, match.end()):
+            yield Figure("small", match.start(), match.end(), (("small", value),))
+
+
 def small_numbers(text: str) -> set[Decimal]:
     """Return the numbers below a hundred that stand alone in a text, and those that a period stands for."""
-    periods = (number for words_, number in words()["periods"].items() if spoken(words_).search(text))
+    spelt = {**words()["periods"], **words()["groups"]}
+    periods = (number for pattern, number in spelt.items() if spoken(pattern).search(text))
     return {Decimal(match[0]) for match in _SMALL.finditer(text)} | {Decimal(number) for number in periods}
+
+
+def runs(text: str) -> set[Decimal]:
+    """Return the numbers of up to three digits that a text has anywhere."""
+    return {Decimal(run) for run in _RUNS.findall(in_digits(text)[0])}
+
+
+def fractions(text: str) -> list[Key]:
+    """Return the percentages that words such as "a quarter" stand for."""
+    known = words()["fractions"].items()
+    return [("percent", Decimal(100) / part) for word, part in known if spoken(word).search(text)]
 
 
 @lru_cache
@@ -54,11 +78,12 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 @lru_cache
 def _durations() -> tuple[re.Pattern[str], ...]:
     hour, minute = (words()["durations"][unit]["words"] for unit in ("hour", "minute"))
-    joint = r"[\s,]{0,2}(?:(?:and|und|y|et)\s)?"
+    joint = r"[\s,]{0,2}(?:(?:and|und|y|et|e|en|i)\s|\u05d5-?)?"
     minutes = rf"(?P<minutes>\d{{1,3}})[\s-]?(?:{minute})(?![^\W\d_])"
     hours = r"(?<![\d.,:/\w])(?P<hours>\d{1,3}(?:[.,]\d)?)"
     return (
-        re.compile(rf"{hours}h(?P<bare>[0-5]\d)(?!\d)", re.IGNORECASE),
+        re.compile(rf"{hours}\s?h\s?(?P<bare>[0-5]\d)(?!\d)", re.IGNORECASE),
+        re.compile(rf"{hours}\s?(?P<of_day>h)(?![^\W_])(?!\s\d)", re.IGNORECASE),
         re.compile(rf"{hours}[\s-]?(?:{hour})(?![^\W\d_])(?:{joint}{minutes})?", re.IGNORECASE),
         re.compile(rf"(?<![\d.,:/\w]){minutes}", re.IGNORECASE),
     )
@@ -66,4 +91,4 @@ def _durations() -> tuple[re.Pattern[str], ...]:
 
 @lru_cache
 def _phrases() -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w)(?:{either(words()['duration_phrases'])})(?!\w)", re.IGNORECASE)
+    return re.compile(rf"(?<!\w)(?<!\0 )(?:{either(words()['duration_phrases'])})(?!\w)", re.IGNORECASE)

@@ -21,6 +21,7 @@ _ISO = re.compile(
 _NUMERIC = re.compile(
     r"(?<![\d./])(?P<a>\d{1,2})(?P<mark>[./-])(?P<b>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})(?!\d|[./]\d)"
 )
+_ISO_MONTH = re.compile(r"(?P<year>(?:19|20)\d\d)-(?P<month>0[1-9]|1[0-2])")
 _CJK = re.compile(r"(?:(?P<year>\d{4})\s?[年년]\s?)?(?P<month>\d{1,2})\s?[月월]\s?(?P<day>\d{1,2})\s?[日일]")
 _ORDINAL = re.compile(
     r"\b(?:on|from|until|till|to|through|by) the (?P<day>\d{1,2})(?:st|nd|rd|th)\b"
@@ -39,6 +40,7 @@ _WORD_BEFORE = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{2,})[.,]?\s(?:the\s)?
 _WEEKDAY_AFTER = re.compile(r"\s?\((?P<word>[^\W\d_]{3,})\.?\)")
 _WEEKDAY = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,})(?![^\W\d_])")
 """A word that may be a weekday; the short forms are other words too."""
+_WEEKDAYS = re.compile(r"(?<![^\W\d_])(?P<first>[^\W\d_]{3,9})\.?\s?[-\u2013]\s?(?P<last>[^\W\d_]{3,9})(?![^\W\d_])")
 _DATE_AFTER = re.compile(r"[.,]{0,2}\s\d{1,2}\.?\s[^\W\d_]{3}")
 _LONGEST_WORD = 24
 
@@ -103,6 +105,12 @@ def iso_day(text: str) -> date | None:
         return None
 
 
+def iso_month(text: str) -> tuple[int, int] | None:
+    """Return the year and the month that a text such as 2027-04 names; None for any other text."""
+    match = _ISO_MONTH.fullmatch(text)
+    return (int(match["year"]), int(match["month"])) if match else None
+
+
 def iso_moment(text: str) -> datetime | None:
     """Return the moment that an ISO date and time with a time zone names; None for any other text."""
     if not (16 < len(text) < 40 and text[4] == "-"):
@@ -127,7 +135,13 @@ def coming(month: int, day: int, today: date) -> date | None:
 
 
 def find_weekdays(text: str) -> Iterator[Figure]:
-    """Find weekdays that stand without a date."""
+    """Find weekdays that stand without a date, and ranges of them such as "Mon-Fri"."""
+    for match in _WEEKDAYS.finditer(text):
+        ends = [weekdays().get(match[end].lower()) for end in ("first", "last")]
+        if ends[0] and ends[1]:
+            first, last = min(ends[0]), min(ends[1])
+            days = tuple(("on", (first + n) % 7) for n in range((last - first) % 7 + 1))
+            yield Figure("weekday", match.start(), match.end(), days)
     for match in _WEEKDAY.finditer(text):
         word = match["word"].lower()
         numbers = weekdays().get(word) or weekdays().get(word.removesuffix("s"))
@@ -255,7 +269,7 @@ def _patterns() -> _Patterns:
     number = r"\d{1,2}(?:st|nd|rd|th|er|º)?(?!\d)"
     day = rf"{number}\.?"
     days = rf"{day}(?:\s?(?:{joint}|{list_joint})\s?{day}){{0,6}}"
-    days_after = rf"{number}(?:\s?(?:{joint})\s?{number}(?!\s?[^\W\d_]))*(?:\s(?:and|&)\s{number}(?!\s?\w))?"
+    days_after = rf"{number}(?:\s?(?:{joint})\s?{number}(?!\s?[^\W\d_]|[:.]\d))*(?:\s(?:and|&)\s{number}(?!\s?\w))?"
     return _Patterns(
         day_first=re.compile(
             rf"(?<![\d.,/:])(?P<days>{days})[\s-]?(?:(?:{of})\s|d')?(?P<month>[^\W\d_]{{3,}}[\u05f3']?)(?![^\W\d_])"

@@ -1,15 +1,17 @@
-"""Open the JSON documents that stand in a result as text, as tools of strangers return them."""
+"""Open the JSON documents and tables that stand in a result as text, as tools of strangers return them."""
 
 from typing import Any
 
 import orjson
+
+from turnloom.planner.reply.grounding.tables import table_in
 
 _LONGEST = 100_000
 _DEEPEST = 30
 
 
 def opened(value: Any) -> Any:
-    """Return a result with every text that is a JSON document replaced by what it holds."""
+    """Return a result with every text that is a JSON document replaced by what it holds, and tables by their rows."""
     match value:
         case dict():
             return {key: opened(inner) for key, inner in value.items()}
@@ -17,6 +19,9 @@ def opened(value: Any) -> Any:
             return [opened(inner) for inner in value]
         case str() if value[:1] in ("{", "[") and len(value) <= _LONGEST:
             return _document(value)
+        case str() if "\n" in value and len(value) <= _LONGEST:
+            rows = table_in(value)
+            return value if rows is None else {"text": value, "rows": rows}
     return value
 
 
@@ -41,3 +46,11 @@ def _is_flat(value: Any) -> bool:
         if not level:
             return True
     return False
+
+
+def beginning(text: str, length: int) -> str:
+    """Return the part of a text that is read, in whole words, because half a number is another number."""
+    if len(text) <= length:
+        return text
+    kept = text[:length].rstrip() if text[length - 1 : length].isspace() else text[:length].rsplit(None, 1)[0]
+    return kept if len(kept) < length else ""

@@ -7,28 +7,37 @@ other people are not evidence. They are kept, so that a text can be searched for
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 from turnloom.planner.reply.grounding.assertions import deeds_in, find_assertions
 from turnloom.planner.reply.grounding.contacts import host_of
-from turnloom.planner.reply.grounding.counts import small_numbers
-from turnloom.planner.reply.grounding.days import coming, implied, iso_day, iso_moment, staying
-from turnloom.planner.reply.grounding.documents import opened
-from turnloom.planner.reply.grounding.fields import FieldScope, codes_of, counted, field_name, name_in
+from turnloom.planner.reply.grounding.counts import fractions, runs
+from turnloom.planner.reply.grounding.days import coming, implied, iso_day, iso_moment, iso_month
+from turnloom.planner.reply.grounding.documents import beginning, opened
+from turnloom.planner.reply.grounding.fields import (
+    FieldScope,
+    codes_of,
+    counted,
+    field_name,
+    is_business,
+    is_of_business,
+    lower_codes_of,
+    name_in,
+)
 from turnloom.planner.reply.grounding.figures import PERSONAL, Key, folded, visible
 from turnloom.planner.reply.grounding.lexicon import weekdays
+from turnloom.planner.reply.grounding.moments import keys_between
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Places, ResultOrigin, strings
 from turnloom.planner.reply.grounding.records import OwnRecords
-from turnloom.planner.reply.grounding.scan import claims, figures, keys_of_many
+from turnloom.planner.reply.grounding.scan import claims, figures, keys_of_many, numbers_apart
 
 _READ_AT_MOST = 200_000
 """Characters of text that are searched. Text beyond that is not evidence, so that a huge result costs no more."""
 _LONGEST_TEXT = 100_000
 """Characters that are searched of a single text, from its beginning."""
-_LONGEST_STAY = 31
 _LONGEST_LIST = 60
 """Most elements of a list that are told apart by their names."""
 _LONGEST_STATUS = 60
@@ -78,8 +87,8 @@ class Evidence:
             self._own.hear(text)
             if path == "user":
                 self._own.know(text)
-            small = small_numbers(in_digits(text[:_LONGEST_TEXT])[0])
-            self.places.said_counts |= small
+            small = numbers_apart(text[:_LONGEST_TEXT])
+            self.places.hear(small)
             for value in small:  # a limit of "60 at most" may be compared with a price
                 self.places.add_operand(value, UNSTATED, EvidencePlace(_SAID.step, path, is_said=True))
         self._origin = _SAID
@@ -104,7 +113,7 @@ class Evidence:
                 self._walk_list(value, path, scope)
             case bool() | None:
                 pass
-            case _ if scope.is_private and not scope.is_public:
+            case _ if scope.is_private and not scope.is_public and scope.hides(value):
                 self._keep_private(str(value))
             case int() | float():
                 self._number(Decimal(str(value)), path, scope)
@@ -121,6 +130,7 @@ class Evidence:
             )
         if not scope.is_said:
             self._put(("count", "item", Decimal(len(values))), path, scope)
+            self.places.small.add(Decimal(len(values)))
             for label in scope.labels:
                 self._put(("listed", label, Decimal(len(values))), path, scope)
         origin = self._origin
@@ -134,11 +144,16 @@ class Evidence:
 
     def _walk_fields(self, fields: dict[str, Any], path: str, scope: FieldScope) -> None:
         """Walk an object. The currency of an amount is in a field beside it, in its name, or above."""
-        scope = replace(scope, is_own=not scope.is_redacted and (scope.is_own or self._own.is_own(fields)))
+        is_own = not scope.is_redacted and (scope.is_own or self._own.is_own(fields))
+        is_public = scope.is_public or (is_business(fields) and not scope.is_redacted)
+        scope = replace(scope, is_own=is_own, is_public=is_public)
         beside = codes_of(fields.values())
+        if not beside and (beside := lower_codes_of(fields)):
+            scope = replace(scope, is_minor=True)
         is_any = bool(beside) and not any(field_name(key).is_money for key in fields)
         page = self._page(fields)
-        self._nights_between(fields, path)
+        for between in keys_between(fields):
+            self._put(between, path, FieldScope())
         for key, inner in fields.items():
             inside = scope.inside(key, beside, self._origin.public, self._origin.redact)
             is_money = inside.is_money or (
@@ -160,27 +175,14 @@ class Evidence:
             for flag in find_assertions(key.replace("_", " ")):
                 *kind, polarity = flag.keys[0]
                 self._put((*kind, polarity == is_true), path, scope)
-        if isinstance(value, str) and len(value) < _LONGEST_STATUS:
-            for deed in deeds_in(value):
-                self._put(("deed", deed), path, scope)
+        status = value if isinstance(value, str) and len(value) < _LONGEST_STATUS else ""
+        for deed in deeds_in(f"{status} {key.replace('_', ' ')}" if value else status):
+            self._put(("deed", deed), path, scope)
 
     def _claims(self, text: str, path: str, scope: FieldScope) -> None:
         for claim in claims(text, figures(text)):
             for key in claim.keys:
                 self._put(key, path, scope)
-
-    def _nights_between(self, fields: dict[str, Any], path: str) -> None:
-        """Count the nights, and the minutes, between two times that an object has."""
-        moments = [iso_moment(value) for value in fields.values() if isinstance(value, str)]
-        days = [iso_day(value) for value in fields.values() if isinstance(value, str)]
-        for first, second in ((a, b) for a in moments for b in moments if a and b and a < b):
-            self._put(("duration", Decimal((second - first).seconds // 60)), path, FieldScope())
-        for arrival, departure in ((a, b) for a in days for b in days if a and b and a < b):
-            nights = (departure - arrival).days
-            self._put(("count", "night", Decimal(nights)), path, FieldScope())
-            for number in range(1, min(nights, _LONGEST_STAY)):
-                for key in staying(arrival + timedelta(days=number)):
-                    self._put(key, path, FieldScope())
 
     def _page(self, fields: dict[str, Any]) -> str:
         """Return the host of the page that an object describes. The host may be named in a reply."""
@@ -190,37 +192,45 @@ class Evidence:
         return host
 
     def _number(self, value: Decimal, path: str, scope: FieldScope) -> None:
-        value = abs(value)
-        self._put(("number", value), path, scope)
-        for key in (*counted(scope.name, value), *(("field", label, value) for label in scope.labels)):
+        value = scope.in_units(abs(value))
+        name = scope.name
+        labelled = [("field", label, value) for label in scope.labels]
+        for key in (("number", value), *counted(name, value), *labelled):
             self._put(key, path, scope)
+        self.places.small |= {value, Decimal(round(value))}
         place = self._place(path, scope)
-        if not (scope.name.is_count or scope.name.is_plain or scope.currencies):
+        is_amount = not (name.is_count or name.is_plain)
+        if is_amount and not scope.currencies:
             self._priced.append((value, place, scope.is_money))
-        if scope.is_money:
-            for code in sorted(scope.currencies):
+        if scope.is_money or (is_amount and scope.currencies):
+            for code in (None, *sorted(scope.currencies)):
                 self._put(("money", value, code), path, scope)
-                self.places.add_operand(value, code, place)
-            self._put(("money", value, None), path, scope)
-        elif scope.currencies and not (scope.name.is_count or scope.name.is_plain):
-            for written in (None, *sorted(scope.currencies)):
-                self._put(("money", value, written), path, scope)
-            self.places.add_operand(value, None, place)
-        elif not scope.name.is_count:
-            self.places.add_operand(value, None, place)
+        for code in self._codes_of_operand(scope):
+            self.places.add_operand(value, code, place)
+
+    def _codes_of_operand(self, scope: FieldScope) -> list[str | None]:
+        """Return the currencies in which arithmetic may take a number; None for one that may be no money."""
+        codes: list[str | None] = [*sorted(scope.currencies)]
+        if scope.is_money:
+            return codes
+        is_amount = not (scope.name.is_count or scope.name.is_plain)
+        return [None, *codes] if is_amount else [] if scope.name.is_count else [None]
 
     def _text(self, text: str, path: str, scope: FieldScope) -> None:
         self._codes |= codes_of([text])
-        text = _beginning(text, min(self._left, _LONGEST_TEXT))
+        text = beginning(text, min(self._left, _LONGEST_TEXT))
         if text.lower() in weekdays():
             self._claims(text, path, scope)
         if not _SPOKEN.search(text):
             return
         self._left -= len(text)
+        self.places.small |= runs(text)
         if _NUMBER.fullmatch(text):
             self._number(Decimal(text), path, scope)
         elif day := iso_day(text):
             self._put(("date", day), path, scope)
+        elif month := iso_month(text):
+            self._put(("month", *month), path, scope)
         else:
             self._figures(text, path, scope)
 
@@ -231,13 +241,13 @@ class Evidence:
             self._put(("time", local.hour, local.minute), path, scope)
         plain = in_digits(visible(text)[0])[0]
         found = figures(plain)
-        for claim in claims(plain, found):
-            for key in claim.keys:
-                self._put(key, path, scope)
+        is_public = scope.is_public or (not scope.is_private and is_of_business(plain))
+        for key in (*(key for claim in claims(plain, found) for key in claim.keys), *fractions(plain)):
+            self._put(key, path, scope)
         for figure in found:
             if figure.kind == "link" and scope.page is not None:
                 continue  # the links of a page are not evidence
-            if scope.is_public or figure.kind not in PERSONAL:
+            if is_public or figure.kind not in PERSONAL:
                 for key in figure.keys:
                     self._put(key, path, scope)
                     self._add_operand(key, path, scope)
@@ -281,17 +291,10 @@ class Evidence:
         return ()
 
     def _keep_private(self, value: str) -> None:
+        self.places.small |= runs(value)
         if len(value) > 2:
             self._private[folded(value)[0].strip()] = None
 
 
 _SAID = ResultOrigin("message")
 _AUTHORED = ResultOrigin("agent")
-
-
-def _beginning(text: str, length: int) -> str:
-    """Return the part of a text that is read, in whole words, because half a number is another number."""
-    if len(text) <= length:
-        return text
-    kept = text[:length].rstrip() if text[length - 1 : length].isspace() else text[:length].rsplit(None, 1)[0]
-    return kept if len(kept) < length else ""

@@ -8,13 +8,19 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from turnloom.planner.reply.grounding.labels import labels_of
-from turnloom.planner.reply.grounding.lexicon import words
+from turnloom.planner.reply.grounding.lexicon import currency_codes, spoken, words
 
 Basis = Literal["night", "total"]
 """What an amount is for: one night, or all of the stay."""
 _PART = re.compile(r"[^a-zà-ÿא-ת0-9]+")
 _MOST_LABELS = 3
 _LONGEST_NAME = 40
+_OF_PERSONS = frozenset(
+    {"name", "names", "phone", "email", "id", "list", "info", "details", "data", "first", "last", "address"}
+)
+"""Words beside that of a person in the name of a field."""
+_SHORTEST_CURRENCY = 3
+_CENTS, _THOUSAND = 100, 1000
 _LAST_NAME = re.compile(r"([^.\[\]]+)(?:\[\d+\])*$")
 
 
@@ -28,7 +34,13 @@ class FieldName:
     is_count: bool
     is_private: bool
     is_public: bool
-    """Whether it has a contact that anybody may see, such as a hotline."""
+    """Whether it has a contact that anybody may see, such as a hotline, or is a place of business, such as a clinic."""
+    is_person: bool
+    """Whether it is about a person, such as a guest, whose contacts are private also within a place of business."""
+    is_business: bool
+    """Whether only a place of business has it, such as opening hours."""
+    is_minor: bool
+    """Whether its amounts are in hundredths of a currency's unit."""
     is_percent: bool
     is_said: bool
     """Whether it repeats what the user has asked for, such as a budget."""
@@ -42,6 +54,8 @@ class FieldName:
     """Whether it refers to a record, such as an order."""
     is_plain: bool
     """Whether it is a number that is no amount, such as a year or a rating."""
+    is_thousandth: bool
+    """Whether its numbers are in a thousandth of another unit, such as grams."""
     basis: Basis | None
     units: tuple[str, ...]
     """The units of `words.yaml` that it counts."""
@@ -66,7 +80,7 @@ def field_name(key: str) -> FieldName:
     def has(kind: str) -> bool:
         return not parts.isdisjoint(lexicon[kind])
 
-    currencies = codes_of(part.upper() for part in parts)
+    currencies = frozenset[str]().union(*(_codes_in_name(part) for part in parts))
     units = tuple(unit for unit, read in lexicon["units"].items() if not parts.isdisjoint(read["fields"]))
     minutes = next((n for part, n in lexicon["duration_fields"].items() if part in parts), 0)
     is_contact = has("contact_fields")
@@ -78,8 +92,12 @@ def field_name(key: str) -> FieldName:
         is_count=has("count_fields"),
         is_private=key.lower() in lexicon["private_fields"],
         is_public=has("public_fields"),
+        is_person=bool(parts - _OF_PERSONS) and parts - _OF_PERSONS <= set(lexicon["person_fields"]),
+        is_business=has("business_fields"),
+        is_minor=not parts.isdisjoint(lexicon["coins"]),
+        is_thousandth=has("thousandth_fields"),
         is_percent=has("percent_fields"),
-        is_said=has("said_fields"),
+        is_said=parts <= {*lexicon["said_fields"], "amount", "max", "min", "price"} and has("said_fields"),
         is_name=has("name_fields"),
         is_identity=is_contact or has("identity_fields"),
         is_contact=is_contact,
@@ -101,6 +119,8 @@ class FieldScope:
     is_private: bool = False
     is_redacted: bool = False
     is_public: bool = False
+    is_minor: bool = False
+    """Whether amounts are in hundredths, as where the code of the currency is written in lower case."""
     is_own: bool = False
     """Whether it is in a record of the user."""
     is_said: bool = False
@@ -121,11 +141,36 @@ class FieldScope:
             is_money=(name.is_money or self.is_money) and not name.is_count,
             is_private=is_private or is_redacted,
             is_redacted=is_redacted,
-            is_public=(self.is_public or self.is_own or name.is_public or key in public) and not is_redacted,
+            is_public=self._is_public_inside(name, is_listed=key in public) and not is_redacted,
             is_said=self.is_said or name.is_said,
             labels=tuple(labels_of(key)) + self.labels[:_MOST_LABELS],
             name=name.within(self.name),
         )
+
+    def in_units(self, value: Decimal) -> Decimal:
+        """Return an amount in units of its currency."""
+        return value / _CENTS if self.name.is_minor or (self.is_minor and self.is_money) else value
+
+    def hides(self, value: Any) -> bool:
+        """Return whether a value in a person's record is private: a number is where its own field is."""
+        return isinstance(value, str) or self.is_redacted or self.name.is_private
+
+    def _is_public_inside(self, name: FieldName, *, is_listed: bool) -> bool:
+        is_of_business = self.is_public and not name.is_person
+        return is_of_business or self.is_own or name.is_public or is_listed
+
+
+def is_business(fields: dict[str, Any]) -> bool:
+    """Return whether an object describes a place of business, and not a person."""
+    is_any = any(field_name(key).is_business and not isinstance(value, int | float) for key, value in fields.items())
+    return is_any and not any(field_name(key).is_person for key in fields)
+
+
+def _codes_in_name(part: str) -> frozenset[str]:
+    """Return the currencies that a part of a field's name stands for: `usd`, `yen`, `pence`."""
+    coins: dict[str, str] = words()["coins"]
+    is_word = len(part) >= _SHORTEST_CURRENCY
+    return frozenset(coins[part].split()) if part in coins else currency_codes(part) if is_word else frozenset()
 
 
 def basis_of(path: str) -> Basis | None:
@@ -134,10 +179,21 @@ def basis_of(path: str) -> Basis | None:
     return field_name(last[1]).basis if last else None
 
 
+def is_of_business(text: str) -> bool:
+    """Return whether a text speaks of a place of business, so that its contacts are public."""
+    return spoken(words()["business_words"]).search(text) is not None
+
+
 def codes_of(values: Iterable[Any]) -> frozenset[str]:
     """Return those of some values that are codes of currencies."""
     known = _all_codes()
     return frozenset(value for value in values if isinstance(value, str) and value in known)
+
+
+def lower_codes_of(fields: dict[str, Any]) -> frozenset[str]:
+    """Return the currencies that an object names in lower case, as interfaces that count in hundredths do."""
+    codes = (value for key, value in fields.items() if isinstance(value, str) and field_name(key).is_currency)
+    return codes_of(code.upper() for code in codes if code.islower())
 
 
 def name_in(fields: dict[str, Any]) -> str:
@@ -150,6 +206,8 @@ def name_in(fields: dict[str, Any]) -> str:
 def counted(name: FieldName, value: Decimal) -> tuple[tuple[object, ...], ...]:
     """Return the keys of a number whose field says what it counts."""
     keys: list[tuple[object, ...]] = [("count", unit, value) for unit in name.units]
+    if name.is_thousandth:
+        keys.append(("number", value / _THOUSAND))
     if name.minutes:
         keys.append(("duration", value * name.minutes))
     if name.is_percent:

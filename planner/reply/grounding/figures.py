@@ -27,6 +27,7 @@ Kind = Literal[
     "label",
     "duration",
     "flag",
+    "small",
     "deed",
 ]
 

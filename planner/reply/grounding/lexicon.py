@@ -72,6 +72,17 @@ def currencies() -> dict[str, frozenset[str]]:
     return {code: frozenset({code}) for code in words()["codes"].split()} | signs
 
 
+@lru_cache(maxsize=512)
+def currency_codes(written: str) -> frozenset[str]:
+    """Return the codes that a sign, a code or a word of a currency may mean; none if it is no currency."""
+    found = currencies().get(written) or currencies().get(written.upper())
+    if found is not None:
+        return found
+    spelt = words()["currency_words"].items()
+    named = (codes for pattern, codes in spelt if re.fullmatch(pattern, written, re.IGNORECASE))
+    return frozenset(next(named, "").split())
+
+
 def either(texts: Iterable[str]) -> str:
     """Return a pattern of alternatives, the longer ones first, so that none hides another."""
     return "|".join(sorted(texts, key=lambda text: (-len(text), text)))
@@ -81,7 +92,8 @@ def either(texts: Iterable[str]) -> str:
 def spoken(pattern: str) -> re.Pattern[str]:
     """Return a pattern of `words.yaml` for whole words in any case. Blanks after a line's end do not count."""
     alternatives = pattern.replace(" |", "|")
-    return re.compile(rf"(?<![^\W\d_])(?:{alternatives})(?![^\W\d_])", re.IGNORECASE)
+    # Scripts of East Asia put no blanks between words.
+    return re.compile(rf"(?<![^\W\d_\u2e80-\uffef])(?:{alternatives})(?![^\W\d_\u2e80-\uffef])", re.IGNORECASE)
 
 
 def _named(keys: tuple[str, ...], first: int) -> dict[str, frozenset[int]]:

@@ -15,6 +15,7 @@ _MOST_PLACES = 40
 _MOST_NAMED = 20_000
 """Most characters of a list that are searched for the names of its elements."""
 _WORD = re.compile(r"[^\W_]+")
+_INDEX = re.compile(r"\[\d+\](?=[^\[\]]*$)")
 SHORTEST_WORD = 3
 """Fewest characters of a word that names something whatever its case. Shorter ones must be capitals, such as "XL"."""
 _NO_NAMES = ("I", "A")
@@ -77,6 +78,16 @@ class Operand:
     """Its currency; `UNSTATED` if none is given; None for a number that is not money."""
     place: EvidencePlace
 
+    @property
+    def field(self) -> str:
+        """The name of the field that it is the value of."""
+        return _INDEX.sub("", self.place.path).rpartition(".")[2]
+
+    @property
+    def column(self) -> str:
+        """The field that it is a value of, in whichever element of a list."""
+        return f"{self.place.step}/{self.place.turn}/{_INDEX.sub('[]', self.place.path)}"
+
 
 Element = tuple[str, str | None, str]
 """An object in a list: step, turn and path."""
@@ -87,10 +98,13 @@ class Places:
     """Everything that evidence holds, by key."""
 
     by_key: dict[Key, list[EvidencePlace]] = field(default_factory=dict)
-    operands: dict[tuple[Decimal, str | None], Operand] = field(default_factory=dict)
+    operands: dict[tuple[Decimal, str | None, str], Operand] = field(default_factory=dict)
+    """The values that arithmetic may start from, by value, currency and column."""
     named: dict[str, set[Element]] = field(default_factory=dict)
     """Word of a name -> the elements that have it, if not all of their list do."""
 
+    small: set[Decimal] = field(default_factory=set)
+    """Every number of up to three digits that stands anywhere, and the lengths of lists."""
     said_counts: set[Decimal] = field(default_factory=set)
     """Small numbers that the user has said."""
 
@@ -108,11 +122,10 @@ class Places:
 
     def add_operand(self, value: Decimal, code: str | None, place: EvidencePlace) -> None:
         """Let arithmetic start from a value."""
-        known = self.operands.get((value, code))
         if not value:
             return  # what is computed with nothing is no calculation
-        if known is None or (known.place.is_said and not place.is_said):
-            self.operands[value, code] = Operand(value, code, place)
+        operand = Operand(value, code, place)
+        self.operands.setdefault((value, code, operand.column), operand)
 
     def values(self, form: str, unit: str | None = None) -> set[Decimal]:
         """Return the known values of a form, such as those of the counts of nights."""
@@ -121,6 +134,19 @@ class Places:
             for key in self.by_key
             if key[0] == form and (unit is None or key[1] == unit) and isinstance(key[-1], Decimal)
         }
+
+    def hear(self, counts: set[Decimal]) -> None:
+        """Learn small numbers that the user has said."""
+        self.said_counts |= counts
+        self.small |= counts
+
+    def column_sums(self) -> set[Decimal]:
+        """Return the sums of the numbers that the elements of a list have in one field."""
+        sums: dict[str, Decimal] = {}
+        for operand in self.operands.values():
+            if operand.code in (None, UNSTATED) and "[" in operand.place.path:
+                sums[operand.column] = sums.get(operand.column, Decimal()) + operand.value
+        return set(sums.values())
 
     def name_elements(self, names: dict[Element, str], elements: dict[Element, Any]) -> None:
         """Learn by which words the elements of a list can be told apart.

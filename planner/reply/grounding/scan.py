@@ -1,11 +1,12 @@
 """Read the figures of all kinds in a text. The order of the scanners keeps one kind from being taken for another."""
 
+from decimal import Decimal
 from functools import lru_cache
 
 from turnloom.planner.reply.grounding.amounts import find_amounts
 from turnloom.planner.reply.grounding.assertions import find_assertions
 from turnloom.planner.reply.grounding.contacts import find_documents, find_identifiers, find_links, find_phones
-from turnloom.planner.reply.grounding.counts import find_counts, find_durations
+from turnloom.planner.reply.grounding.counts import find_counts, find_durations, find_small, small_numbers
 from turnloom.planner.reply.grounding.days import find_days, find_weekdays
 from turnloom.planner.reply.grounding.figures import Figure, Key, Scanner, find, visible, without
 from turnloom.planner.reply.grounding.labels import find_labelled
@@ -33,8 +34,15 @@ def claims(text: str, found: list[Figure]) -> list[Figure]:
     """Return what may not contradict a source: counts, durations, weekdays, policies and deeds."""
     plain = without(text, [figure for figure in found if figure.kind != "number"])
     counted = find(plain, _CLAIMS)
-    labelled = find_labelled(without(plain, [figure for figure in counted if figure.kind == "duration"]))
-    return [*counted, *labelled, *find_assertions(text)]
+    rest = without(plain, [figure for figure in counted if figure.kind == "duration"])
+    small, labelled = list(find_small(rest)), list(find_labelled(rest))
+    return [*counted, *labelled, *small, *find_assertions(text)]
+
+
+def numbers_apart(text: str) -> set[Decimal]:
+    """Return the small numbers of a text that are no part of a date or a time."""
+    plain = in_digits(visible(text)[0])[0]
+    return small_numbers(without(plain, [figure for figure in figures(plain) if figure.kind in ("date", "time")]))
 
 
 @lru_cache(maxsize=256)

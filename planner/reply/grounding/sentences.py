@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Literal
 
 from turnloom.planner.reply.grounding.counts import small_numbers
 from turnloom.planner.reply.grounding.fields import Basis
-from turnloom.planner.reply.grounding.figures import Figure
+from turnloom.planner.reply.grounding.figures import Figure, without
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 
 CLOSING = "\"'\u2019\u201d)]»"
@@ -24,10 +24,13 @@ SENTENCE_END = re.compile(
 """The end of a sentence. A full stop after a space or a single letter does not count, as in initials. Nor does one
 after a digit, as in dates, unless the digits are an amount's, or a common word begins behind it."""
 _LONGEST = 500
+_LARGEST_COUNT = 10_000
 _BEFORE = 28
 _AFTER = 36
 _CLOSE_AFTER = 16
 _CLAUSE_END = re.compile(r"[,;:.!?()\n](?:\s|$)| - | \u2013 ")
+_CALCULATIONS = ("sums", "differences", "shares")
+_SIGN = re.compile(r"\s=\s|(?<![\w.,])[\d.,]{1,12} ?[x\u00d7*+÷] ?[^\s\w]?\d")
 Direction = Literal["near", "up", "down"]
 
 
@@ -61,14 +64,23 @@ class Sentence:
             self._said[name] = any(spoken(words()[name]).search(self.whole, *span) for span in spans)
         return self._said[name]
 
+    @property
+    def calculates(self) -> bool:
+        """Whether it has a word or a sign of a calculation."""
+        return any(self.says(kind) for kind in _CALCULATIONS) or _SIGN.search(self.text) is not None
+
     def says_beside(self, name: str, figure: Figure) -> bool:
         """Return whether such words are close to a figure."""
         start, end = max(self.start, figure.start - _BEFORE), min(self.end, figure.end + _CLOSE_AFTER)
         return spoken(words()[name]).search(self.whole, start, end) is not None
 
     def counts(self) -> set[Decimal]:
-        """Return the small numbers in it."""
-        return small_numbers(self.text)
+        """Return the small numbers in it that are no part of a date, a time or a link, and its whole larger ones."""
+        apart = [figure for figure in self.figures if figure.kind != "number"]
+        shifted = [replace(one, start=one.start - self.start, end=one.end - self.start) for one in apart]
+        larger = {key[1] for one in self.figures for key in one.keys if one.kind == "number" and key[0] == "number"}
+        small = small_numbers(without(self.text, shifted))
+        return small | {value for value in larger if isinstance(value, Decimal) and value < _LARGEST_COUNT}
 
     def clause(self, start: int) -> tuple[int, int]:
         """Return the place of the clause that a place of it is in."""
@@ -82,6 +94,13 @@ class Sentence:
         keys = [key for figure in self.figures if figure.kind == "percent" for key in figure.keys]
         shares = (Decimal(100) / part for word, part in words()["fractions"].items() if spoken(word).search(self.text))
         return {key[1] for key in keys if isinstance(key[1], Decimal)} | set(shares)
+
+    def parts(self) -> Iterator[tuple[Decimal, Decimal]]:
+        """Yield the numbers of which one is said to be a part of the other, such as 19 of 25."""
+        for match in _parts().finditer(self.text):
+            part, whole = (Decimal(match[name]) for name in ("part", "whole"))
+            if 0 < part < whole:
+                yield part, whole
 
     def rounding(self, figure: Figure) -> Direction | None:
         """Return how a figure is said to be rounded; None if it is not."""
@@ -149,6 +168,12 @@ def _hedges() -> dict[Direction, re.Pattern[str]]:
         )
         for direction in ("up", "down", "near")
     }
+
+
+@lru_cache
+def _parts() -> re.Pattern[str]:
+    of = words()["part_joints"]
+    return re.compile(rf"(?<![\d.,])(?P<part>\d{{1,6}}) ?(?:{of}) ?(?P<whole>\d{{1,6}})(?![\d.,]\d)", re.IGNORECASE)
 
 
 @lru_cache

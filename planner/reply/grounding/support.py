@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
 from decimal import Decimal
 from typing import Literal
 
 from turnloom.planner.reply.grounding.arithmetic import Derived, KnownAmounts, derive, derive_percent, is_rounded
 from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_in
-from turnloom.planner.reply.grounding.days import implied
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.fields import Basis, basis_of
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
-from turnloom.planner.reply.grounding.lexicon import spoken, words
+from turnloom.planner.reply.grounding.moments import later_day, later_time
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Operand
 from turnloom.planner.reply.grounding.sentences import Sentence
 
@@ -40,6 +38,8 @@ class Context:
     """The amounts that the text has stated so far, in this sentence too."""
     tries: Iterator[int]
     """As many values as arithmetic is still sought for in the text."""
+    lengths: set[Decimal]
+    """The lengths of time that the sentence states, in minutes."""
 
     def elements(self, figure: Figure) -> frozenset[Element]:
         """Return the elements of lists that a figure is said of."""
@@ -63,7 +63,7 @@ def support(figure: Figure, context: Context) -> EvidencePlace | Reason:
             return found
         reason = found
     is_computed = reason != "other" or any(context.sentence.says(kind) for kind in _COMPUTES)
-    if figure.kind == "date" and (later := _later(figure, context)):
+    if later := _later(figure, context):
         return later
     derived = _derived(figure, context) if is_computed and next(context.tries, None) else None
     if derived is None:
@@ -78,12 +78,15 @@ def operands(figure: Figure, context: Context) -> list[Operand]:
     is_about_user = context.sentence.says("user_figures") or context.sentence.says("differences")
     stated = {key[2] for key in figure.keys if key[0] == "money"}
     codes, is_any = (stated - {None}) | {UNSTATED}, figure.kind != "money" or None in stated
-    return [
+    found = [
         operand
         for operand in known
         if (is_about_user or not operand.place.is_said)
         and (operand.code in codes or (is_any and (figure.kind != "money" or operand.code is not None)))
     ]
+    # A sign such as $ has several currencies: each amount counts once. Those without a currency come last.
+    found.sort(key=lambda operand: operand.code == UNSTATED)
+    return list({(operand.value, operand.place): operand for operand in reversed(found)}.values())[::-1]
 
 
 def value_of(figure: Figure) -> Decimal | None:
@@ -116,17 +119,13 @@ def _fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> E
 
 
 def _later(figure: Figure, context: Context) -> EvidencePlace | None:
-    """Return the source of a day that is as many days after, or before, a known one as the sentence says."""
-    if not spoken(words()["units"]["day"]["words"]).search(context.sentence.text):
-        return None
-    wanted = set(figure.keys)
-    for key, places in list(context.evidence.places.by_key.items()):
-        if key[0] != "date" or not isinstance(key[1], date):
-            continue
-        for count in context.sentence.counts():
-            for days in (int(count), -int(count)):
-                if wanted.intersection(implied(key[1] + timedelta(days=days))):
-                    return replace(places[0], path=f"{places[0].path} {days:+} days")
+    """Return the source of a day or a time that is so long after, or before, a known one."""
+    places = context.evidence.places
+    match figure.kind:
+        case "date":
+            return later_day(figure, context.sentence, places)
+        case "time":
+            return later_time(figure, context.lengths, places)
     return None
 
 
@@ -147,7 +146,7 @@ def _derived(figure: Figure, context: Context) -> Derived | None:
                 return Derived(value, f"{operand.place.path} ≈ {value}", operand.place)
     known = _known(amounts, figure, context)
     if figure.kind == "percent":
-        return derive_percent(value, known)
+        return derive_percent(value, known, direction)
     return derive(value, known, direction)
 
 
@@ -174,6 +173,11 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         is_addition=context.sentence.says("additions"),
         is_difference=context.sentence.says("differences") or context.sentence.says("user_figures"),
         is_share=context.sentence.says("shares"),
+        parts=frozenset(context.sentence.parts()),
         percents=frozenset(context.sentence.percents()),
+        known_percents=frozenset(known.values("percent")),
         basis=context.basis(figure),
+        is_free=all(place.is_said for place in known.of(_keys(figure, context.sentence))),
+        is_worded=context.sentence.calculates,
+        is_plain=figure.kind == "number",
     )

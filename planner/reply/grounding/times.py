@@ -14,12 +14,12 @@ _TIME = re.compile(
 )
 _POINT = re.compile(
     r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])[.h](?P<minute>[0-5]\d)(?!\d|[.,]\d)"
-    r"(?:\s?(?:(?P<half>[ap])\.?m\b\.?|uhr\b)|(?=\s(?:bis|to|until|und|and|-|\u2013)\s\d\d?[.h]\d\d\s?(?:[ap]\.?m|uhr)\b))",
+    r"(?:\s?(?:(?P<half>[ap])\.?m\b\.?|u(?:hr|ur)\b)|(?=\s(?:bis|to|until|und|and|-|\u2013)\s\d\d?[.h]\d\d\s?(?:[ap]\.?m|uhr)\b))",
     re.IGNORECASE,
 )
 _HEURES = re.compile(r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?h(?:\s?(?P<minute>[0-5]\d))?(?![\w])", re.IGNORECASE)
 """A time of day as French writes it, where a word before it says that it is no duration."""
-_CLOCK = re.compile(r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?uhr(?:\s(?P<minute>[0-5]\d)(?!\d))?", re.IGNORECASE)
+_CLOCK = re.compile(r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?u(?:hr|ur)(?:\s(?P<minute>[0-5]\d)(?!\d))?", re.IGNORECASE)
 _HOUR = re.compile(r"(?<![\d:.,/])(?P<hour>1?\d)\s?(?P<half>[ap])\.?m\b\.?", re.IGNORECASE)
 _QUARTERS = {"half_past": 30, "half_to": -30, "quarter_past": 15, "quarter_to": -15}
 """Words of `words.yaml` before an hour, and the minutes that they add to it."""
@@ -35,9 +35,11 @@ def find_times(text: str) -> Iterator[Figure]:
 
 
 def time_keys(hour: str, minute: str, half: str | None) -> tuple[Key, ...]:
-    """Return the keys of a time; `half`: a or ص, the morning; p or م, the rest of the day; None, 24 hours."""
+    """Return the keys of a time; `half`: a or ص, the morning; p or م, the rest of the day; None, either."""
     if half is None:
-        return (("time", int(hour) % 24, int(minute)),)
+        is_short = len(hour) == 1 or hour in ("10", "11")
+        at = ("time", int(hour) % 24, int(minute))
+        return (at, ("time", int(hour) + 12, int(minute))) if is_short else (at,)
     return (("time", int(hour) % 12 + (12 if half.lower() in "pم" else 0), int(minute)),)
 
 

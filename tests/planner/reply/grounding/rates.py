@@ -10,8 +10,8 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +30,8 @@ from turnloom.tools.registry import Registry, load_registry
 SCENES = Path(__file__).parent / "scenes"
 FRESH = SCENES / "fresh"
 """Scenes that were written to estimate how the rules do on replies that they were not made for."""
+OTHERS = SCENES / "others"
+"""Scenes that several writers made who knew nothing of the rules, over tools that declare nothing."""
 NOW = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
 _CHOICE = re.compile(r"\{([^{}]*)\}")
 
@@ -112,9 +114,22 @@ def _evidence(scene: dict[str, Any]) -> Evidence:
         StepResult(id=name.rpartition(".")[2], tool=name, args={}, status="succeeded", result=result)
         for name, result in results.items()
     ]
+    tools = _with_reads(results, scene.get("writes", ()))
     agent = load_agents(settings().prompts_dir / "agents").get(scene["agent"])
     now = NOW.astimezone(ZoneInfo(scene.get("zone", "UTC")))
-    return gather(agent, _tools(), now, steps=steps, memory=[], said=UserWords(scene["said"], {}, {}, []))
+    return gather(agent, tools, now, steps=steps, memory=[], said=UserWords(scene["said"], {}, {}, []))
+
+
+def _with_reads(names: Iterable[str], writes: Collection[str]) -> Registry:
+    """Return the tools, and foreign ones of these names, which only read unless the scene says otherwise."""
+    known = _tools()
+    read = next(tool for tool in known.tools.values() if tool.effect == "read" and not tool.public)
+    foreign = {
+        name: replace(read, name=name, outside=frozenset(), says={}, redact=frozenset(), deeds=None, is_evidence=True)
+        for name in names
+        if name not in known.tools and name not in writes
+    }
+    return replace(known, tools={**known.tools, **foreign})
 
 
 def _plain(value: Any) -> str:
@@ -123,6 +138,6 @@ def _plain(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    for scenes in (SCENES, FRESH):
+    for scenes in (SCENES, FRESH, OTHERS):
         found = wrong(scenes) if "-v" in sys.argv else []
         sys.stdout.write("\n".join([f"{scenes.name}:", table(scenes), *found, "\n"]))

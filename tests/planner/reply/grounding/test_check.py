@@ -157,6 +157,34 @@ def test_public_fields_may_be_said_and_redacted_ones_never() -> None:
     assert _refused("The pin is mango", _known(result, redact=frozenset({"pin"}))) == [("mango", "personal")]
 
 
+def test_contacts_of_a_place_of_business_may_be_said_and_those_of_its_guests_not() -> None:
+    """A clinic's number is public without being declared. A person's is not, wherever its record stands."""
+    clinic = {"clinic": {"name": "Aster", "phone": "03-5551234", "patients": [{"name": "Dana", "phone": "03-5559876"}]}}
+    listed = [{"name": "Trattoria Lupo", "cuisine": "Italian", "phone": "03-5551234"}]
+    waiter = [{"first_name": "Noa", "surname": "Adler", "reviews": 12, "phone": "03-5559876"}]
+
+    assert _refused("Call 03-5551234", _known(clinic)) == _refused("Call 03-5551234", _known(listed)) == []
+    assert {reason for known in (clinic, waiter) for _, reason in _refused("Call 03-5559876", _known(known))} == {
+        "personal"
+    }
+
+
+def test_amounts_in_hundredths_may_be_said_in_units() -> None:
+    """A field in cents supports the amount in euros, and not the number of cents as euros."""
+    known = _known({"total_cents": 124050, "currency": "EUR"})
+
+    assert _refused("It is €1,240.50.", known) == []
+    assert _refused("It is €124,050.", known) == [("€124,050", "no_source")]
+
+
+def test_a_day_and_a_month_in_a_table_are_a_date() -> None:
+    """Two numbers with a full stop between them may be a date, without a word that says so."""
+    known = _known({"days": ["2026-11-25", "2026-12-05"]})
+
+    assert _refused("| 25.11 | 05.12 |", known) == []
+    assert _refused("| 25.11 | 06.12 |", known) == [("06.12", "no_source")]
+
+
 def test_old_prices_are_stale_and_old_dates_are_not() -> None:
     """A price that is older than ten minutes is marked, with its turn. Lasting facts are not."""
     known = Evidence(NOW)

@@ -102,7 +102,7 @@ def test_a_sentence_may_end_with_an_amount() -> None:
 )
 def test_arithmetic_of_days_and_shares_is_a_source(right: str, wrong: str) -> None:
     """Days after a date, percentages and fractions follow from what is known."""
-    result = {"delivered_on": "2026-11-06", "price": 200, "discount": "15 %"}
+    result = {"delivered_on": "2026-11-06", "return_days": 30, "price": 200, "discount": "15 %"}
 
     assert refused(right, result) == []
     assert refused(wrong, result) != []

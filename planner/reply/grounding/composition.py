@@ -1,0 +1,157 @@
+"""Composition: a figure that a calculation in a few steps gives, where hardly any other figure would be given as well.
+
+Some dozens of sums, differences, multiples and shares of sourced amounts reach many values. That one of them is the
+figure says something only if the values beside it are not reached too: with few amounts and a figure of many digits it
+is a calculation, with many amounts and a round figure it may be chance. So the same search is made for neighbours of
+the figure, which nobody has said (as a permutation test does), and the figure counts if few of them are found.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import combinations, islice
+from typing import NamedTuple
+
+from turnloom.planner.reply.grounding.places import Operand
+
+_MOST_AMOUNTS = 16
+_MOST_COUNTS = 8
+_MOST_TERMS = 80
+_FEW = 8
+_LARGEST = Decimal(10) ** 12
+_SIMPLE_STEPS = 3
+_CHANCE = 0.1
+"""Largest share of neighbours that may be found too; half of it after a calculation with several amounts."""
+_NEAR, _FAR = range(1, 9), range(1, 5)
+"""The neighbours: so many units, and so many tens of units, less and more. The unit is that of the last digit."""
+_CENTS = 100
+
+
+class Composition(NamedTuple):
+    """A calculation that gives a figure."""
+
+    path: str
+    """The arithmetic over the paths of its sources."""
+    source: Operand
+    """Its first amount."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """The counts and percentages that amounts may be multiplied by and divided by."""
+
+    counts: Iterable[Decimal]
+    percents: Iterable[Decimal]
+
+
+class _Term(NamedTuple):
+    """A value in hundredths with its calculation. The words of a path are put together only for the one said."""
+
+    value: int
+    form: str
+    parts: tuple["_Term | Operand | int", ...]
+
+
+def composed(
+    value: Decimal, amounts: Iterable[Operand], factors: Factors, *, is_simple: bool = False
+) -> Composition | None:
+    """Return a calculation that gives a value, and that would give few of its neighbours; None if there is none.
+
+    A simple one has a single amount.
+    """
+    if value >= _LARGEST:
+        return None
+    wanted, beside = int(value * _CENTS), neighbours(value)
+    reached: dict[int, _Term] = {}
+    steps = _steps(list(islice(amounts, _MOST_AMOUNTS)), factors)
+    for number, step in enumerate(islice(steps, _SIMPLE_STEPS) if is_simple else steps):
+        for term in step:
+            reached.setdefault(term.value, term)
+        chance = _CHANCE if number < _SIMPLE_STEPS else _CHANCE / 2
+        if sum(int(other * _CENTS) in reached for other in beside) > chance * len(beside):
+            return None
+        if found := reached.get(wanted):
+            return Composition(_path(found), _source(found))
+    return None
+
+
+def neighbours(value: Decimal) -> list[Decimal]:
+    """Return values that could as well have been said: those a few units of the last digit away, and tens of them."""
+    digits = str(int(value)) if value == int(value) else ""
+    unit = Decimal(10) ** (len(digits) - len(digits.rstrip("0")))
+    steps = [*(unit * n for n in _NEAR), *(unit * 10 * n for n in _FAR)]
+    return [other for step in steps for other in (value - step, value + step) if other > 0]
+
+
+def _steps(amounts: list[Operand], factors: Factors) -> Iterator[Iterable[_Term]]:
+    """Yield what amounts give, from simple calculations to longer ones."""
+    plain = [_Term(round(amount.value * _CENTS), "{}", (amount,)) for amount in amounts]
+    counts = [int(count) for count in islice(factors.counts, _MOST_COUNTS)]
+    multiples = [_times(term, count) for term in plain for count in counts]
+    shares = [_share(term, count) for term in plain for count in counts]
+    percents = [_percent(term, share) for share in _shares_of(factors.percents) for term in (*plain, *multiples)]
+    yield multiples
+    yield (term for both in combinations(plain, 2) if _are_alike(*both) for term in _joined(both))
+    yield (_times(term, count) for term in multiples for count in counts)
+    pairs = list(_joined(plain))
+    yield pairs
+    yield (term for three in combinations(plain[:_FEW], 3) for term in _of_three(*three))
+    yield percents
+    yield shares
+    yield _joined([*plain, *multiples, *percents][:_MOST_TERMS])
+    by: tuple[Callable[[_Term, int], _Term], ...] = (_times, _share)
+    yield (apply(pair, count) for pair in pairs for count in counts for apply in by)
+
+
+def _joined(terms: Iterable[_Term]) -> Iterator[_Term]:
+    """Yield the sum and the difference of each two terms."""
+    for both in combinations(terms, 2):
+        if _source(both[0]).place == _source(both[1]).place:
+            continue  # what is made of one amount alone is a multiple
+        yield _Term(both[0].value + both[1].value, "({} + {})", both)
+        yield _Term(abs(both[0].value - both[1].value), "({} - {})", both)
+
+
+def _of_three(first: _Term, second: _Term, third: _Term) -> Iterator[_Term]:
+    """Yield the sum of three amounts, and what is left of each without the others."""
+    total = first.value + second.value + third.value
+    yield _Term(total, "({} + {} + {})", (first, second, third))
+    for whole, one, other in ((first, second, third), (second, first, third), (third, first, second)):
+        yield _Term(abs(2 * whole.value - total), "({} - {} - {})", (whole, one, other))
+
+
+def _are_alike(first: _Term, second: _Term) -> bool:
+    """Return whether two amounts are values of fields with one name."""
+    return _source(first).field == _source(second).field != ""
+
+
+def _times(term: _Term, count: int) -> _Term:
+    return _Term(term.value * count, "{} * {}", (term, count))
+
+
+def _share(term: _Term, count: int) -> _Term:
+    return _Term((2 * term.value + count) // (2 * count), "{} / {}", (term, count))
+
+
+def _percent(term: _Term, percent: int) -> _Term:
+    return _Term((term.value * percent + 50) // 100, "{} * {} %", (term, percent))
+
+
+def _shares_of(percents: Iterable[Decimal]) -> list[int]:
+    """Return whole percentages, and what is left and what is more by them."""
+    whole = [int(percent) for percent in percents if percent == int(percent)]
+    return [share for percent in whole for share in (percent, 100 - percent, 100 + percent)]
+
+
+def _path(term: _Term) -> str:
+    parts = (
+        part if isinstance(part, int) else _path(part) if isinstance(part, _Term) else part.place.path
+        for part in term.parts
+    )
+    return term.form.format(*parts)
+
+
+def _source(term: _Term) -> Operand:
+    first = term.parts[0]
+    assert not isinstance(first, int)
+    return _source(first) if isinstance(first, _Term) else first

@@ -1,0 +1,107 @@
+"""Days and times that follow from known ones: two weeks after a day, the end of what begins then and takes so long.
+
+A time counts where hardly any other would follow from the known times and lengths as well, as in `composition.py`.
+"""
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+from turnloom.planner.reply.grounding.days import implied, iso_day, iso_moment, staying
+from turnloom.planner.reply.grounding.figures import Figure, Key
+from turnloom.planner.reply.grounding.lexicon import spoken, words
+from turnloom.planner.reply.grounding.places import EvidencePlace, Places
+from turnloom.planner.reply.grounding.sentences import Sentence
+
+_DAY = 24 * 60
+_LONGEST_STAY = 31
+_MOST_LENGTHS, _MOST_TIMES = 12, 16
+_NEIGHBOURS = [sign * minutes for minutes in range(5, 45, 5) for sign in (1, -1)]
+_MOST_HITS = 1
+
+
+def keys_between(fields: Mapping[str, Any]) -> Iterator[Key]:
+    """Yield the nights, with their days, and the minutes between two times that an object has."""
+    moments = [iso_moment(value) for value in fields.values() if isinstance(value, str)]
+    days = [iso_day(value) for value in fields.values() if isinstance(value, str)]
+    for first, second in ((a, b) for a in moments for b in moments if a and b and a < b):
+        yield "duration", Decimal((second - first).seconds // 60)
+    for arrival, departure in ((a, b) for a in days for b in days if a and b and a < b):
+        nights = (departure - arrival).days
+        yield "count", "night", Decimal(nights)
+        for number in range(1, min(nights, _LONGEST_STAY)):
+            yield from staying(arrival + timedelta(days=number))
+
+
+def later_day(figure: Figure, sentence: Sentence, places: Places) -> EvidencePlace | None:
+    """Return the source of a day that is so many days after, or before, a known one.
+
+    The number of days is one that the sentence counts in days. One that stands beside the known day counts too.
+    """
+    unit = spoken(words()["units"]["day"]["words"])
+    said = sorted(int(count) for count in sentence.counts()) if unit.search(sentence.text) else []
+    wanted = set(figure.keys)
+    for known, place in _days(places):
+        beside = [int(length) for length in _beside(place, ("count", "day"), places)]
+        for days in (*said, *(-days for days in said), *beside):
+            if wanted.intersection(implied(known + timedelta(days=days))):
+                return replace(place, path=f"{place.path} {days:+} days")
+    return None
+
+
+def later_time(figure: Figure, lengths: set[Decimal], places: Places) -> EvidencePlace | None:
+    """Return the source of a time that is so many minutes after, or before, a known time.
+
+    The length is one that the sentence states. One that stands beside the known time counts too, after it.
+    """
+    reached: dict[int, EvidencePlace] = {}
+    for key, found in list(places.by_key.items()):
+        if key[0] != "time":
+            continue
+        at, place = int(key[1]) * 60 + int(key[2]), found[0]  # type: ignore[call-overload]
+        said = [sign * int(length) for length in lengths if length < _DAY for sign in (1, -1)]
+        for minutes in (*said, *map(int, _beside(place, ("duration",), places))):
+            reached[(at + minutes) % _DAY] = replace(place, path=f"{place.path} {minutes:+} min")
+    for _, hour, minute in (key for key in figure.keys if key[0] == "time"):
+        wanted = int(hour) * 60 + int(minute)  # type: ignore[call-overload]
+        if wanted in reached and _is_no_chance(wanted, reached):
+            return reached[wanted]
+    return None
+
+
+def _beside(place: EvidencePlace, form: tuple[str, ...], places: Places) -> list[Decimal]:
+    """Return the lengths that the object of a place has, or one around it."""
+    return [
+        key[-1]
+        for key, found in places.by_key.items()
+        if key[: len(form)] == form
+        and isinstance(key[-1], Decimal)
+        and any(_is_around(other, place) for other in found)
+    ]
+
+
+def _is_around(one: EvidencePlace, other: EvidencePlace) -> bool:
+    """Return whether the object of a place is that of another one, or holds it."""
+    return one.step == other.step and f"{other.path}".startswith(one.path.rpartition(".")[0])
+
+
+def _is_no_chance(said: int, reached: Container[int]) -> bool:
+    return sum((said + other) % _DAY in reached for other in _NEIGHBOURS) <= _MOST_HITS
+
+
+def lasts(minutes: Decimal, places: Places) -> bool:
+    """Return whether a length of time is that between two known times, or the sum or the difference of two lengths."""
+    times = sorted({int(key[1]) * 60 + int(key[2]) for key in places.by_key if key[0] == "time"})[:_MOST_TIMES]  # type: ignore[call-overload]
+    lengths = sorted(places.values("duration"))[:_MOST_LENGTHS]
+    reached = {(second - first) % _DAY for first in times for second in times}
+    reached |= {int(apart) for one in lengths for other in lengths for apart in (one + other, abs(one - other))}
+    said = int(minutes)
+    return said in reached and _is_no_chance(said, reached)
+
+
+def _days(places: Places) -> Iterator[tuple[date, EvidencePlace]]:
+    for key, found in list(places.by_key.items()):
+        if key[0] == "date" and isinstance(key[1], date):
+            yield key[1], found[0]
