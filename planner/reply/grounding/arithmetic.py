@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from turnloom.planner.reply.grounding.composition import Composition, Factors, composed
+from turnloom.planner.reply.grounding.composition import CHANCE_OF_STATED, Composition, Factors, composed
 from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Operand
 from turnloom.planner.reply.grounding.sentences import Direction
 
@@ -90,7 +90,8 @@ def _composed(value: Decimal, known: KnownAmounts) -> Composition | None:
     percents = [*sorted(known.percents)[:_VERY_FEW], *sorted(known.known_percents - known.percents)[:_VERY_FEW]]
     factors = Factors(dict.fromkeys(counts), percents)
     told, others = ([one for one in some if _is_for(known, one)] for some in (known.told, known.amounts))
-    return composed(value, told, factors) or composed(value, others, factors, is_simple=not known.is_worded)
+    found = composed(value, told, factors, chance=CHANCE_OF_STATED)
+    return found or composed(value, others, factors, is_simple=not known.is_worded)
 
 
 def _is_for(known: KnownAmounts, one: Operand) -> bool:

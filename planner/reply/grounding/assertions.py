@@ -17,6 +17,8 @@ _CLAUSE = re.compile(r"[^.;:!?,()\n]+[.;:!?,()\n]?")
 _LONGEST = 300
 """Most characters of a clause that are read."""
 _LONGEST_START = 16
+_LONGEST_STATUS = 60
+"""Most characters of a text that may be a status, such as "cancelled"."""
 OTHER = "other"
 """The deed of a first person who says to have done something that no other word names."""
 ANY = "*"
@@ -39,8 +41,10 @@ def find_assertions(text: str) -> Iterator[Figure]:
         is_conditional = is_conditional and clause[0].endswith(",")
 
 
-def deeds_in(text: str) -> Iterator[str]:
-    """Yield the deeds whose participles a short text has, such as the status "cancelled"."""
+def deeds_of(field: str, value: Any) -> Iterator[str]:
+    """Yield the deeds that a field states: the status "cancelled", a time in `paid_at`."""
+    status = value if isinstance(value, str) and len(value) < _LONGEST_STATUS else ""
+    text = f"{status} {field.replace('_', ' ')}" if value else ""
     for deed, participles in _words()["deeds"].items():
         if spoken(participles).search(text):
             yield deed

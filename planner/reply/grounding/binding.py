@@ -34,11 +34,17 @@ def mentions(sentence: Sentence, places: Places) -> list[Mention]:
         return found
     for match in _WORD.finditer(sentence.whole, sentence.start, sentence.end):
         word = match[0] if len(match[0]) < SHORTEST_WORD else match[0].lower()
-        elements = places.named.get(word) or places.named.get(_PREFIX.sub("", word))
+        elements = next((known for form in _forms(word) if (known := places.named.get(form))), None)
         is_name = elements and (len(word) > _LONGEST_COMMON or not match[0].islower()) and word not in _articles()
         if elements and is_name:
             found.append(Mention(match.start(), match.end(), frozenset(elements)))
     return found
+
+
+def _forms(word: str) -> tuple[str, ...]:
+    """Return a word, and what is left of it without one or two of the letters that Hebrew writes in front."""
+    prefix = _PREFIX.match(word)
+    return (word, *(word[length:] for length in range(1, len(prefix[0]) + 1))) if prefix else (word,)
 
 
 @lru_cache

@@ -20,8 +20,8 @@ _MOST_TERMS = 80
 _FEW = 8
 _LARGEST = Decimal(10) ** 12
 _SIMPLE_STEPS = 3
-_CHANCE = 0.1
-"""Largest share of neighbours that may be found too; half of it after a calculation with several amounts."""
+CHANCE, CHANCE_OF_STATED = 0.1, 0.2
+"""The usual chance, and that over amounts which the text itself states or names."""
 _NEAR, _FAR = range(1, 9), range(1, 5)
 """The neighbours: so many units, and so many tens of units, less and more. The unit is that of the last digit."""
 _CENTS = 100
@@ -53,11 +53,12 @@ class _Term(NamedTuple):
 
 
 def composed(
-    value: Decimal, amounts: Iterable[Operand], factors: Factors, *, is_simple: bool = False
+    value: Decimal, amounts: Iterable[Operand], factors: Factors, *, chance: float = CHANCE, is_simple: bool = False
 ) -> Composition | None:
     """Return a calculation that gives a value, and that would give few of its neighbours; None if there is none.
 
-    A simple one has a single amount.
+    `chance` is the largest share of neighbours that may be found too; half of it after a calculation with several
+    amounts. A simple calculation has one amount, or two of one field.
     """
     if value >= _LARGEST:
         return None
@@ -67,8 +68,8 @@ def composed(
     for number, step in enumerate(islice(steps, _SIMPLE_STEPS) if is_simple else steps):
         for term in step:
             reached.setdefault(term.value, term)
-        chance = _CHANCE if number < _SIMPLE_STEPS else _CHANCE / 2
-        if sum(int(other * _CENTS) in reached for other in beside) > chance * len(beside):
+        allowed = chance if number < _SIMPLE_STEPS else chance / 2
+        if sum(int(other * _CENTS) in reached for other in beside) > allowed * len(beside):
             return None
         if found := reached.get(wanted):
             return Composition(_path(found), _source(found))

@@ -11,7 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from turnloom.planner.reply.grounding.assertions import deeds_in, find_assertions
+from turnloom.planner.reply.grounding.assertions import deeds_of, find_assertions
 from turnloom.planner.reply.grounding.contacts import host_of
 from turnloom.planner.reply.grounding.counts import fractions, runs
 from turnloom.planner.reply.grounding.days import coming, implied, iso_day, iso_moment, iso_month
@@ -20,6 +20,7 @@ from turnloom.planner.reply.grounding.fields import (
     FieldScope,
     codes_of,
     counted,
+    counts_in_hundredths,
     field_name,
     is_business,
     is_of_business,
@@ -40,8 +41,6 @@ _LONGEST_TEXT = 100_000
 """Characters that are searched of a single text, from its beginning."""
 _LONGEST_LIST = 60
 """Most elements of a list that are told apart by their names."""
-_LONGEST_STATUS = 60
-"""Most characters of a text that may be a status, such as "cancelled"."""
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _DIGITS = re.compile(r"(?<!\d)\d{4,20}(?!\d)")
@@ -72,7 +71,8 @@ class Evidence:
         self._origin, self._priced, self._codes = origin, [], set()
         for deed in origin.deeds:
             self._put(("deed", deed), path, FieldScope())
-        self._walk(opened(result), path, FieldScope())
+        result = opened(result)
+        self._walk(result, path, FieldScope(is_minor=counts_in_hundredths(result)))
         is_named = any(is_money for _, _, is_money in self._priced)
         codes = sorted(self._codes) or [UNSTATED]
         for value, place, is_money in self._priced:
@@ -175,8 +175,7 @@ class Evidence:
             for flag in find_assertions(key.replace("_", " ")):
                 *kind, polarity = flag.keys[0]
                 self._put((*kind, polarity == is_true), path, scope)
-        status = value if isinstance(value, str) and len(value) < _LONGEST_STATUS else ""
-        for deed in deeds_in(f"{status} {key.replace('_', ' ')}" if value else status):
+        for deed in deeds_of(key, value):
             self._put(("deed", deed), path, scope)
 
     def _claims(self, text: str, path: str, scope: FieldScope) -> None:

@@ -190,6 +190,17 @@ def codes_of(values: Iterable[Any]) -> frozenset[str]:
     return frozenset(value for value in values if isinstance(value, str) and value in known)
 
 
+def counts_in_hundredths(value: Any) -> bool:
+    """Return whether a result says somewhere that its amounts are in cents: `"amounts": "pence"`, `"exponent": 2`."""
+    if isinstance(value, list):
+        return any(counts_in_hundredths(inner) for inner in value)
+    if not isinstance(value, dict):
+        return False
+    units = words()["minor_units"]
+    says = (key.lower() in units["fields"] and str(inner).lower() in units["values"] for key, inner in value.items())
+    return any(says) or any(counts_in_hundredths(inner) for inner in value.values() if isinstance(inner, dict | list))
+
+
 def lower_codes_of(fields: dict[str, Any]) -> frozenset[str]:
     """Return the currencies that an object names in lower case, as interfaces that count in hundredths do."""
     codes = (value for key, value in fields.items() if isinstance(value, str) and field_name(key).is_currency)
