@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs
@@ -9,8 +10,10 @@ from urllib.parse import parse_qs
 import pytest
 
 from tests.tools.conftest import TENANT
-from tests.tools.packs.hotel.conftest import CHOICES, FAMILY, STAY, SUITE, data, take_the_suite
+from tests.tools.packs.hotel.conftest import CHOICES, FAMILY, STAY, SUITE, data, demo_catalogue, take_the_suite
 from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.runtime.settings import ROOT
+from turnloom.planner.languages.catalogues import load_languages
 from turnloom.tools.registry import load_registry
 
 pytestmark = pytest.mark.usefixtures("demo_hotel")
@@ -188,6 +191,49 @@ def test_a_topic_is_answered_by_the_hotel_and_its_rooms(
 def test_without_a_topic_everything_is_answered(call: Call) -> None:
     """The answer is the whole list of the hotel's file."""
     assert len(data(call("faq.get_rooms_and_pricing", {}))["answers"]) == 15
+
+
+def test_answers_are_in_the_language_of_the_locale(call: Call) -> None:
+    """A language that the hotel has not written gets the hotel's own words."""
+    said = {
+        locale: data(call("faq.get_rooms_and_pricing", {"topic": "pool"}, user={"locale": locale}))["answers"][0]
+        for locale in ("en", "de-AT", "HE_il", "nl")
+    }
+
+    assert {locale: answer["answer"] for locale, answer in said.items()} == {
+        "en": "The outdoor pool is open from April to October.",
+        "de-AT": "Der Außenpool ist von April bis Oktober geöffnet.",
+        "HE_il": "הבריכה החיצונית פתוחה מאפריל עד אוקטובר.",
+        "nl": "The outdoor pool is open from April to October.",
+    }
+    assert [answer["translations"] for answer in said.values()] == [{}] * 4
+
+
+def test_without_a_locale_answers_come_in_all_languages(call: Call) -> None:
+    """The reply chooses, because it knows the language of the message."""
+    answer = data(call("faq.get_rooms_and_pricing", {"topic": "pets"}))["answers"][0]
+
+    assert answer["answer"].startswith("Pets cannot stay with us")
+    assert answer["translations"]["fr"].startswith("Nous ne pouvons pas accueillir")
+
+
+def test_the_demo_hotel_speaks_every_language_of_replies() -> None:
+    """Each answer has a translation into each, with the figures and names of the English one."""
+    answers = demo_catalogue().hotel["faq"]
+    tags = {
+        tag
+        for tag, catalogue in load_languages(ROOT / "prompts" / "languages").catalogues.items()
+        if catalogue.messages
+    }
+
+    assert {answer["topic"] for answer in answers if answer["translations"].keys() != tags - {"en"}} == set()
+    assert [
+        (answer["topic"], tag)
+        for answer in answers
+        for tag, text in answer["translations"].items()
+        if sorted(re.findall(r"\d+", text)) != sorted(re.findall(r"\d+", answer["answer"]))
+        and not re.search(r"\b(three|April)\b", answer["answer"])
+    ] == []
 
 
 def test_artifacts_show_the_best_two_first(call: Call) -> None:
