@@ -218,21 +218,18 @@ def test_without_a_locale_answers_come_in_all_languages(call: Call) -> None:
 
 
 def test_the_demo_hotel_speaks_every_language_of_replies() -> None:
-    """Each answer has a translation into each, with the figures and names of the English one."""
+    """Each answer has a translation into each. The figures are the same, unless English writes one as a word."""
+    languages = load_languages(ROOT / "prompts" / "languages").catalogues
     answers = demo_catalogue().hotel["faq"]
-    tags = {
-        tag
-        for tag, catalogue in load_languages(ROOT / "prompts" / "languages").catalogues.items()
-        if catalogue.messages
-    }
+    figured = [answer for answer in answers if not re.search(r"\b(three|April)\b", answer["answer"])]
+    written = {tag for tag, catalogue in languages.items() if catalogue.messages} - {"en"}
 
-    assert {answer["topic"] for answer in answers if answer["translations"].keys() != tags - {"en"}} == set()
+    assert [answer["topic"] for answer in answers if answer["translations"].keys() != written] == []
     assert [
         (answer["topic"], tag)
-        for answer in answers
+        for answer in figured
         for tag, text in answer["translations"].items()
         if sorted(re.findall(r"\d+", text)) != sorted(re.findall(r"\d+", answer["answer"]))
-        and not re.search(r"\b(three|April)\b", answer["answer"])
     ] == []
 
 
