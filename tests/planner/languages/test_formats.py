@@ -144,7 +144,7 @@ def test_many_places_count_against_the_budget() -> None:
         ("de", "Villa_Rosa, Sea Suite", "Villa_Rosa, Sea Suite"),
         ("fr", "-6.7 to 15 °C, 30 % chance of rain", "-6,7 à 15 °C, 30 % de risque de pluie"),
         ("es", "Rome Inn, 5 stars, 96 EUR per night", "Rome Inn, 5 estrellas, 96 € por noche"),
-        ("ja", "Inn: demo data.", "Inn：デモデータ。"),
+        ("ja", "Inn: demo data.", "Inn\uff1aデモデータ。"),
         ("en", "sea_view", "sea view"),
     ],
 )
