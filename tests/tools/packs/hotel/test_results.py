@@ -196,15 +196,15 @@ def test_without_a_topic_everything_is_answered(call: Call) -> None:
 def test_answers_are_in_the_language_of_the_locale(call: Call) -> None:
     """A language that the hotel has not written gets the hotel's own words."""
     said = {
-        locale: data(call("faq.get_rooms_and_pricing", {"topic": "pool"}, user={"locale": locale}))["answers"][0]
+        locale: data(call("faq.get_rooms_and_pricing", {"topic": "parking"}, user={"locale": locale}))["answers"][0]
         for locale in ("en", "de-AT", "HE_il", "nl")
     }
 
     assert {locale: answer["answer"] for locale, answer in said.items()} == {
-        "en": "The outdoor pool is open from April to October.",
-        "de-AT": "Der Außenpool ist von April bis Oktober geöffnet.",
-        "HE_il": "הבריכה החיצונית פתוחה מאפריל עד אוקטובר.",
-        "nl": "The outdoor pool is open from April to October.",
+        "en": "Guests park free of charge behind the house.",
+        "de-AT": "Gäste parken kostenlos hinter dem Haus.",
+        "HE_il": "האורחים חונים בחינם מאחורי הבית.",
+        "nl": "Guests park free of charge behind the house.",
     }
     assert [answer["translations"] for answer in said.values()] == [{}] * 4
 
