@@ -235,6 +235,7 @@ _FORMATS: dict[str, Callable[..., str]] = {
     "number": formats.number,
     "readable": readable,
     "time": formats.clock,
+    "translated": formats.translated,
     "worded": formats.worded,
 }
 _OWN_FILTERS = {

@@ -1,5 +1,6 @@
 """The context of a call, which every tool gets in addition to its arguments."""
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,6 +35,12 @@ class ToolContext:
     """The scopes that the person has granted. Only filled in for a tool that declares scopes."""
     accounts: "Mapping[str, Account]" = field(default_factory=dict, repr=False)
     """The person's accounts with outside services, by integration. Only filled in for a tool that declares scopes."""
+
+    @property
+    def language(self) -> str | None:
+        """The language of the person's locale, such as `fr`; None if they have none."""
+        locale = self.user.get("locale")
+        return re.split("[-_]", locale)[0].lower() if locale else None
 
     @property
     def remaining_s(self) -> float:

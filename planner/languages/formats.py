@@ -1,7 +1,7 @@
 """Formats: how templates write words, dates, times, numbers and money in the language of a reply."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
@@ -17,6 +17,11 @@ _DAY = re.compile(r"[A-Z][a-z]{2} (?P<day>\d{1,2} [A-Z][a-z]{2} \d{4})|\d{4}-\d{
 _CODE = re.compile("[a-z_]+")
 _BETWEEN = re.compile(r"(, then |, |: | \(|\)|\.$)")
 """What stands between the words of such a text."""
+_NUMBER = r"-?[0-9]{1,9}(?:\.[0-9]{1,6})?"
+_TEMPERATURES = re.compile(rf"(?P<low>{_NUMBER}) to (?P<high>{_NUMBER}) °C")
+_RAIN = re.compile(rf"({_NUMBER}) % chance of rain")
+_STARS = re.compile(r"([0-9]{1,2}) stars")
+_PER_NIGHT = re.compile(rf"({_NUMBER}) ([A-Z]{{3}}) per night")
 RANGE = "{start} to {end}"
 """The text of two such days."""
 
@@ -92,11 +97,31 @@ def money(language: Language, amount: Any, currency: str | None = None) -> str:
 
 
 def worded(language: Language, value: Any) -> str:
-    """Write those words of a result that the catalogue has in a language: `sea_view`, `Gion (district)`."""
+    """Write those words of a result that the catalogue has in a language: `sea_view`, `Gion (district)`, `5 stars`."""
     text = str(value)
     text = text.replace("_", " ") if _CODE.fullmatch(text) else text
     whole = language.text(text)
-    return whole if whole != text else "".join(map(language.text, _BETWEEN.split(text)))
+    return whole if whole != text else "".join(_part(language, part) for part in _BETWEEN.split(text))
+
+
+def _part(language: Language, text: str) -> str:
+    """Write a part of a result's text: a word, or a measure that the results of tools have as text."""
+    if text[:1] != "-" and not text[:1].isdecimal():
+        return language.text(text)
+    if found := _TEMPERATURES.fullmatch(text):
+        return say(language, "{low} to {high} °C", {name: Decimal(found[name]) for name in ("low", "high")})
+    if found := _RAIN.fullmatch(text):
+        return say(language, "{percent} % chance of rain", {"percent": Decimal(found[1])})
+    if found := _STARS.fullmatch(text):
+        return say_counted(language, "{n} star", "{n} stars", int(found[1]), {})
+    if found := _PER_NIGHT.fullmatch(text):
+        return say(language, "{price} a night", {"price": money(language, found[1], found[2])})
+    return language.text(text)
+
+
+def translated(language: Language, text: str, translations: Mapping[str, str] | None) -> str:
+    """Write a text that the results have in several languages: in the reply's, or else as it stands."""
+    return (translations or {}).get(language.locale.language, text)
 
 
 def listed(language: Language, values: Iterable[Any], joint: Literal["and", "or"] = "and") -> str:

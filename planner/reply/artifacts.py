@@ -69,7 +69,9 @@ def _celled(data: Any, word: Callable[[str], str]) -> Any:
             return data.model_copy(update={"options": options})
         case Itinerary():
             days = [day.model_copy(update=_words_of(day, word)) for day in data.days]
-            return data.model_copy(update={"days": days, "notes": [*map(word, data.notes)]})
+            return data.model_copy(
+                update={"days": days, "stay": data.stay and word(data.stay), "notes": [*map(word, data.notes)]}
+            )
     return data
 
 

@@ -17,7 +17,7 @@ def suggestions(given: ReplyInput) -> list[str]:
     material, language = given.material, given.prompts.language
     if material.ending or given.question():
         return []
-    results = {step.tool: step.result for step in material.steps if step.status == "succeeded"}
+    results = {step.tool: step.result for step in given.done()}
     if not results:
         return openers(given.agent, language)
     apt = [language.text(each.text) for each in given.agent.suggestions if each.after and _holds(each.after, results)]

@@ -104,7 +104,8 @@ class Golden(Contract):
     user: Identifier | None = None
     """Id of a user in the tenant's directory; nobody in particular if it is left out."""
     timezone: str = TIMEZONE
-    locale: str = "en"
+    locale: str | None = "en"
+    """None: the language of the replies is that of the messages."""
     turns: list[GoldenMessage] = Field(min_length=1)
 
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from turnloom.planner.prompts import prompts_in
 
 _WORKING = frozenset({"dates.resolve_hint", "travel.format_itinerary"})
 """Tools whose results are only the working of an answer."""
+_CIVIL = frozenset({"please", "pls", "thanks"})
+"""Words that may follow the number of a choice. Behind "2 nights" it is no choice."""
 _SHORT = 5
 """Most words of a message that only takes a choice."""
 
@@ -89,7 +92,8 @@ def _chosen(sent: Sent, prompts_dir: Path) -> Sent:
     offered = [choices for call in sent.asked for choices in call["needs"].values() if isinstance(choices, list)]
     said = re.findall(r"\w+", sent.messages[-1].lower()) if sent.messages else []
     places = load_rules(prompts_dir / "offline").manners.places
-    place = next((places[word] for word in said if word in places), None)
+    counts = {word for word, unit in pairwise(said) if word.isdecimal() and unit not in _CIVIL}
+    place = next((places[word] for word in said if word in places and word not in counts), None)
     if place is None or len(said) > _SHORT or len(offered) != 1 or not -1 <= place < len(offered[0]):
         return sent
     return replace(sent, messages=[*sent.messages[:-1], str(offered[0][place])])

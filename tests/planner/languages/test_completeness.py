@@ -46,9 +46,10 @@ CELLS = {
     *("yes", "no", "none", "free", "not refunded", "not said", "outbound", "return", "open", "resolved"),
     *(word for _, word in (*_WARMTH, *_SKIES)),
     *("climate normals", "not a forecast", "forecast", ", then "),
-    *("demo data", "an invented hotel at an invented price"),
+    *(".", "demo data", "an invented hotel at an invented price", "{low} to {high} °C"),
     *("There are more days than attractions; some days are open.", "There is no hotel yet."),
     "The weather is missing, and with it the dates.",
+    *{json.loads(path.read_text("utf-8"))["name"] for path in CITIES.glob("*.json")},
     *{place["kind"] for path in CITIES.glob("*.json") for place in json.loads(path.read_text("utf-8"))["attractions"]},
     *(name_of(code) for kind in ("boards", "beds", "amenities", "topics") for code in known_terms(kind)),
 }

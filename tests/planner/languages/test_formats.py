@@ -142,12 +142,15 @@ def test_many_places_count_against_the_budget() -> None:
         ("de", "Gion (district), then Nishiki Market (market)", "Gion (Viertel), dann Nishiki Market (Markt)"),
         ("fr", "Cool, rain likely (climate normals)", "Frais, pluie probable (moyennes climatiques)"),
         ("de", "Villa_Rosa, Sea Suite", "Villa_Rosa, Sea Suite"),
+        ("fr", "-6.7 to 15 °C, 30 % chance of rain", "-6,7 à 15 °C, 30 % de risque de pluie"),
+        ("es", "Rome Inn, 5 stars, 96 EUR per night", "Rome Inn, 5 estrellas, 96 € por noche"),
+        ("ja", "Inn: demo data.", "Inn\uff1aデモデータ。"),
         ("en", "sea_view", "sea view"),
     ],
 )
 def test_words_of_results_that_the_catalogue_has_are_translated(tag: str, value: str, written: str) -> None:
     """The others, such as names, stay as they are."""
-    assert formats.worded(SHIPPED.chosen(tag, ()), value) == written
+    assert formats.worded(SHIPPED.chosen(tag, ()), value).replace("\xa0", " ") == written
 
 
 def test_a_prompt_of_a_language_model_has_no_marks_of_direction() -> None:

@@ -62,6 +62,33 @@ def test_a_suggestion_is_planned_as_in_english(
 
 
 @pytest.mark.parametrize(
+    ("message", "city"),
+    [
+        ("תכנן טיול של 3 ימים לנרניה", "נרניה"),
+        ("מה מזג האוויר בנרניה מחר?", "נרניה"),
+        ("خطط لرحلة لمدة 3 أيام إلى نارنيا", "نارنيا"),
+        ("كيف الطقس في نارنيا غدًا؟", "نارنيا"),
+        ("ナルニアへの3日間の旅行を計画してください", "ナルニア"),
+        ("札幌へ旅行したい", "札幌"),
+        ("明日のナルニアの天気は", "ナルニア"),
+    ],
+)
+def test_a_place_that_nobody_knows_is_looked_up(
+    calls: Callable[[str, str], list[Any]], message: str, city: str
+) -> None:
+    """Only the tools can tell that there is no such place. The reply then names it."""
+    assert {args["city"] for tool, args in calls("travel", message) if tool.startswith("travel.")} == {city}
+
+
+@pytest.mark.parametrize(
+    "message", ["3 ימים לבד", "טיול של 3 ימים בסוף השבוע", "כמה ימים בקיץ?", "كيف الطقس في يوليو؟", "カップルで3日間"]
+)
+def test_what_is_no_place_is_not_looked_up(calls: Callable[[str, str], list[Any]], message: str) -> None:
+    """A time or a company behind the same words asks for the city."""
+    assert calls("travel", message) == []
+
+
+@pytest.mark.parametrize(
     ("message", "topic"),
     [
         ("Is there parking, and can I bring pets?", "parking and pets"),

@@ -12,7 +12,7 @@ from turnloom.planner.reply.artifacts import artifacts_of
 from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.reply_prompts import fill_templates
 from turnloom.planner.reply.suggestions import suggestions
-from turnloom.planner.reply.template_choice import last_resort
+from turnloom.planner.reply.template_choice import last_resort, template_parts
 from turnloom.tools.registry import load_registry
 
 PARTY = {"check_in": "2026-12-04", "check_out": "2026-12-05", "nights": 1, "adults": 2, "children": 0, "babies": 0}
@@ -102,3 +102,19 @@ def test_fields_that_no_template_words_have_titles_in_the_users_language(
     text = fill_templates(spoken_input, last_resort(spoken_input), []).text
 
     assert text.splitlines()[:2] == ["Página:", "- título: Fjord ferry"]
+
+
+@pytest.mark.parametrize(("tag", "text"), [("fr", "Non."), ("he", "לא."), ("ja", "No.")])
+def test_a_hotels_answer_is_in_the_language_of_the_reply(
+    reply_input: Callable[..., ReplyInput], given: Callable[..., ReplyInput], tag: str, text: str
+) -> None:
+    """Without a locale the result has every translation. Where one is missing, the hotel's own words stand."""
+    answer = {"topic": "pets", "question": "Pets?", "answer": "No.", "translations": {"fr": "Non.", "he": "לא."}}
+    found = {"topics": ["pet"], "answers": [answer], "rooms": []}
+    step = StepResult(id="a", tool="faq.get_rooms_and_pricing", args={}, status="succeeded", result=found)
+    spoken_input = given(reply_input(step, agent="hotel", synthesis_hint="answer_amenity_question"), tag)
+
+    parts = template_parts(spoken_input)
+
+    assert parts is not None
+    assert fill_templates(spoken_input, parts, []).text == text

@@ -60,6 +60,22 @@ def test_a_choice_is_taken_by_its_place(context: Context, offline: OpenAIModel, 
     assert calls["dates.resolve_hint"]["hint"] == OFFERED[chosen]
 
 
+@pytest.mark.parametrize("message", ["tomorrow for 2 nights", "מחר לשני לילות", "明日から2泊で"])
+def test_a_number_of_nights_takes_no_choice(context: Context, offline: OpenAIModel, message: str) -> None:
+    """The user names other dates instead."""
+    asked = [{"tool": "pms.get_availability", "args": {}, "needs": {"dates": OFFERED}}]
+
+    plan = draft(
+        context(
+            message, agent="hotel", asked=asked, history=[Exchange("A room for two", "When would you like to stay?")]
+        ),
+        offline,
+    ).plan
+
+    assert plan is not None
+    assert {step.tool: step.args for step in plan.steps}["dates.resolve_hint"]["hint"] == "tomorrow for 2 nights"
+
+
 @pytest.mark.parametrize(
     ("succeeded", "verdict"), [("dates.resolve_hint", "ok"), ("travel.search_attractions", "revise")]
 )

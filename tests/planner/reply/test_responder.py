@@ -49,24 +49,24 @@ def _failed(code: str) -> StepResult:
 @pytest.mark.parametrize(
     ("steps", "more", "written_by"),
     [
-        ((HOTELS, ASKS), {}, "template:responding/places_to_stay@3, responding/question@5"),
-        ((HOTELS, TRIP), {}, "template:responding/itinerary@5"),
-        ((HOTELS,), {"submitted": True}, "template:responding/places_to_stay@3"),
-        ((DATES, HOTELS), {"submitted": True}, "template:responding/places_to_stay@3"),
-        ((TRIP, HOTELS), {"synthesis_hint": "itinerary"}, "template:responding/itinerary@5"),
+        ((HOTELS, ASKS), {}, "template:responding/places_to_stay@4, responding/question@6"),
+        ((HOTELS, TRIP), {}, "template:responding/itinerary@6"),
+        ((HOTELS,), {"submitted": True}, "template:responding/places_to_stay@4"),
+        ((DATES, HOTELS), {"submitted": True}, "template:responding/places_to_stay@4"),
+        ((TRIP, HOTELS), {"synthesis_hint": "itinerary"}, "template:responding/itinerary@6"),
         ((HOTELS,), {"synthesis_hint": "itinerary"}, "llm:scripted"),
         ((HOTELS,), {"synthesis_hint": "late"}, "llm:scripted"),
         ((_failed("TOOL_TIMEOUT"),), {}, "template:responding/results@4"),
         ((_failed("REAUTH_REQUIRED"),), {}, "template:responding/refused/reauth_required@2"),
         ((_failed("CONFLICT"), DATES), {}, "template:responding/refused/conflict@2"),
-        ((_failed("CONFLICT"), TRIP), {}, "template:responding/itinerary@5"),
+        ((_failed("CONFLICT"), TRIP), {}, "template:responding/itinerary@6"),
         ((_failed("CONFLICT"), _failed("NOT_FOUND")), {}, "template:responding/results@4"),
         ((_failed("../results"),), {}, "template:responding/results@4"),
         ((), {}, "llm:scripted"),
-        ((WEATHER,), {"ending": "cancelled"}, "template:responding/cancelled@4, responding/weather@3"),
-        ((HOTELS, TRIP), {"ending": "superseded"}, "template:responding/superseded@4, responding/itinerary@5"),
-        ((HOTELS, TRIP), {"ending": "late"}, "template:responding/itinerary@5"),
-        ((WEATHER,), {"ending": "late"}, "template:responding/late@4, responding/weather@3"),
+        ((WEATHER,), {"ending": "cancelled"}, "template:responding/cancelled@4, responding/weather@4"),
+        ((HOTELS, TRIP), {"ending": "superseded"}, "template:responding/superseded@4, responding/itinerary@6"),
+        ((HOTELS, TRIP), {"ending": "late"}, "template:responding/itinerary@6"),
+        ((WEATHER,), {"ending": "late"}, "template:responding/late@4, responding/weather@4"),
         ((WEATHER,), {"synthesis_hint": "no_such_hint"}, "llm:scripted"),
         ((WEATHER,), {"synthesis_hint": "../agents/travel"}, "llm:scripted"),
         ((WEATHER, _failed("TOOL_TIMEOUT")), {}, "llm:scripted"),
@@ -121,7 +121,7 @@ def test_the_results_template_stands_in(
 
     composed = compose(reply_input(WEATHER), llm)
 
-    assert composed.written_by == "template:responding/weather@3"
+    assert composed.written_by == "template:responding/weather@4"
     assert "The weather in Rome" in composed.reply.text
 
 

@@ -31,7 +31,7 @@ _MONTHS = {name.casefold(): number for number, name in enumerate(calendar.month_
 _WEEKEND = r"week-?end"
 _LENGTH = rf"for (?P<count>{NUMBER}) (?P<unit>nights?|weeks?)"
 _FROM = r"(?: starting| beginning)?(?: from| on| at)?"
-_DAYS = r"(?P<first>\d{1,2})(?:st|[nr]d|th)? ?(?:-|to|and) ?(?P<last>\d{1,2})(?:st|[nr]d|th)?"
+_DAYS = r"(?P<first>\d{1,2})(?:st|[nr]d|th|\.)? ?(?:-|to|and) ?(?P<last>\d{1,2})(?:st|[nr]d|th|\.)?"
 _FILLER = re.compile(r"\b(?:please|for|on|at|around|about|maybe|arriving|starting|check[- ]?in|stay|dates?)\b[:,]? *")
 
 

@@ -25,6 +25,7 @@ _A_LEAP_YEAR = date(2024, 1, 1)
 
 Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")]
 Currency = Annotated[str, Field(pattern="^[A-Z]{3}$")]
+Tag = Annotated[str, Field(pattern="^[a-z]{2,3}$")]
 Price = Annotated[Decimal, Field(ge=0, le=1_000_000, decimal_places=2)]
 BedKind = Literal["double", "single", "bunk", "sofa"]
 
@@ -99,6 +100,8 @@ class _Answer(Contract):
     topic: Code
     question: str
     answer: str
+    translations: dict[Tag, str] = Field(default_factory=dict)
+    """Language -> the same answer in it."""
 
 
 class _Hotel(Contract):

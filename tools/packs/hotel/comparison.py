@@ -68,7 +68,7 @@ def _comparison(found: ComparedOptions) -> ComparisonArtifact:
         {"name": option.room_name} | {criterion: _value(option, criterion) for criterion in found.criteria}
         for option in found.options
     ]
-    title = " or ".join(dict.fromkeys(option.room_name for option in found.options))
+    title = " · ".join(dict.fromkeys(option.room_name for option in found.options))
     return ComparisonArtifact(title=title, data=Comparison(criteria=list(found.criteria), options=options))
 
 

@@ -27,7 +27,9 @@ class Answer(Contract):
     question: str
     """The question, as guests ask it."""
     answer: str
-    """The hotel's answer."""
+    """The hotel's answer, in the language of the user's locale if the hotel wrote it in that language too."""
+    translations: dict[str, str] = Field(default_factory=dict)
+    """Language, such as fr -> the answer in it. They are left out where the user's locale is known."""
 
 
 class Faq(Contract):
@@ -52,7 +54,7 @@ class Faq(Contract):
 def get_rooms_and_pricing(query: FaqQuery, context: ToolContext) -> Faq:
     """Answer a common question about the hotel: rooms, amenities, boards, prices in general, house rules."""
     system = open_hotel(query.hotel_id, context)
-    answers = [Answer.model_validate(answer) for answer in system.hotel.faq]
+    answers = [_in_language(Answer.model_validate(answer), context.language) for answer in system.hotel.faq]
     if query.topic is None:
         return Faq(topics=[], answers=answers, rooms=[])
     features = set(find_terms(query.topic, "amenities", "beds"))
@@ -62,3 +64,11 @@ def get_rooms_and_pricing(query: FaqQuery, context: ToolContext) -> Faq:
         answers=[answer for answer in answers if answer.topic in topics],
         rooms=[room.name for room in system.described_rooms() if features and features <= room.features],
     )
+
+
+def _in_language(answer: Answer, language: str | None) -> Answer:
+    """Return an answer in the language; with all its translations if the language is not known."""
+    if language is None:
+        return answer
+    spoken = answer.translations.get(language, answer.answer)
+    return answer.model_copy(update={"answer": spoken, "translations": {}})

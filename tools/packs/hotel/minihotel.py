@@ -79,7 +79,7 @@ class MiniHotel:
             "nBabies": stay.babies,
             "roomType": quote.room_type,
             "currency": quote.currency,
-            "language": _LANGUAGES.get(str(self._context.user.get("locale") or "")[:2], _LANGUAGES["en"]),
+            "language": _LANGUAGES.get(self._context.language or "en", _LANGUAGES["en"]),
         }
         expires_at = datetime.now(UTC) + timedelta(minutes=VALID_MINUTES)
         return BookingOffer(f"{self.hotel.booking_url}?{urlencode(query)}", quote, expires_at, is_held=False)

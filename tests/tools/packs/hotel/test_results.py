@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs
@@ -9,8 +10,10 @@ from urllib.parse import parse_qs
 import pytest
 
 from tests.tools.conftest import TENANT
-from tests.tools.packs.hotel.conftest import CHOICES, FAMILY, STAY, SUITE, data, take_the_suite
+from tests.tools.packs.hotel.conftest import CHOICES, FAMILY, STAY, SUITE, data, demo_catalogue, take_the_suite
 from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.runtime.settings import ROOT
+from turnloom.planner.languages.catalogues import load_languages
 from turnloom.tools.registry import load_registry
 
 pytestmark = pytest.mark.usefixtures("demo_hotel")
@@ -188,6 +191,46 @@ def test_a_topic_is_answered_by_the_hotel_and_its_rooms(
 def test_without_a_topic_everything_is_answered(call: Call) -> None:
     """The answer is the whole list of the hotel's file."""
     assert len(data(call("faq.get_rooms_and_pricing", {}))["answers"]) == 15
+
+
+def test_answers_are_in_the_language_of_the_locale(call: Call) -> None:
+    """A language that the hotel has not written gets the hotel's own words."""
+    said = {
+        locale: data(call("faq.get_rooms_and_pricing", {"topic": "parking"}, user={"locale": locale}))["answers"][0]
+        for locale in ("en", "de-AT", "HE_il", "nl")
+    }
+
+    assert {locale: answer["answer"] for locale, answer in said.items()} == {
+        "en": "Guests park free of charge behind the house.",
+        "de-AT": "Gäste parken kostenlos hinter dem Haus.",
+        "HE_il": "האורחים חונים בחינם מאחורי הבית.",
+        "nl": "Guests park free of charge behind the house.",
+    }
+    assert [answer["translations"] for answer in said.values()] == [{}] * 4
+
+
+def test_without_a_locale_answers_come_in_all_languages(call: Call) -> None:
+    """The reply chooses, because it knows the language of the message."""
+    answer = data(call("faq.get_rooms_and_pricing", {"topic": "pets"}))["answers"][0]
+
+    assert answer["answer"].startswith("Pets cannot stay with us")
+    assert answer["translations"]["fr"].startswith("Nous ne pouvons pas accueillir")
+
+
+def test_the_demo_hotel_speaks_every_language_of_replies() -> None:
+    """Each answer has a translation into each. The figures are the same, unless English writes one as a word."""
+    languages = load_languages(ROOT / "prompts" / "languages").catalogues
+    answers = demo_catalogue().hotel["faq"]
+    figured = [answer for answer in answers if not re.search(r"\b(three|April)\b", answer["answer"])]
+    written = {tag for tag, catalogue in languages.items() if catalogue.messages} - {"en"}
+
+    assert [answer["topic"] for answer in answers if answer["translations"].keys() != written] == []
+    assert [
+        (answer["topic"], tag)
+        for answer in figured
+        for tag, text in answer["translations"].items()
+        if sorted(re.findall(r"\d+", text)) != sorted(re.findall(r"\d+", answer["answer"]))
+    ] == []
 
 
 def test_artifacts_show_the_best_two_first(call: Call) -> None:
