@@ -24,10 +24,10 @@ Pattern = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
 
 
 _SCRIPTS = (
-    (re.compile(r"(?![0-9]*[\u3040-\u9fff])[^\u0590-\u06ff]"), r"(?<!\w){}(?!\w)"),
+    (re.compile(r"(?![0-9]{0,2}[\u3040-\u9fff])[^\u0590-\u06ff]"), r"(?<!\w){}(?!\w)"),
     (re.compile(r"[\u0590-\u05ff]"), r"(?<!\w)[ובלהמש]{{0,2}}?{}(?!\w)"),
     (re.compile(r"[\u0600-\u06ff]"), r"(?<!\w)و??(?:بال|لل|ال|[بل])??{}(?!\w)"),
-    (re.compile(r"[0-9]*[\u3040-\u9fff]"), r"{}"),
+    (re.compile(r"[0-9]{0,2}[\u3040-\u9fff]"), r"{}"),
 )
 """The first letters of words, in Japanese perhaps behind digits, and where the words stand: alone, behind what Hebrew
 and Arabic write as one word with the next ("and", "in", "to", "the"), or, last, in Japanese text without spaces."""
