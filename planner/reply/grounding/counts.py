@@ -86,6 +86,7 @@ def _durations() -> tuple[re.Pattern[str], ...]:
         re.compile(rf"{hours}\s?(?P<of_day>h)(?![^\W_])(?!\s\d)", re.IGNORECASE),
         re.compile(rf"{hours}[\s-]?(?:{hour})(?![^\W\d_])(?:{joint}{minutes})?", re.IGNORECASE),
         re.compile(rf"(?<![\d.,:/\w]){minutes}", re.IGNORECASE),
+        re.compile(r"\bPT(?=\d)(?:(?P<hours>\d{1,3})H)?(?:(?P<minutes>\d{1,3})M)?\b"),
     )
 
 

@@ -71,11 +71,16 @@ class FieldName:
         return replace(self, units=outer.units, is_count=outer.is_count, is_plain=outer.is_plain)
 
 
+def _parts(key: str) -> list[str]:
+    """Return the words in the name of a field, in lower case."""
+    return _PART.split(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower())
+
+
 @lru_cache(maxsize=2048)
 def field_name(key: str) -> FieldName:
     """Return the facts that follow from the name of a field."""
     lexicon = words()
-    parts = set(_PART.split(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()))
+    parts = set(_parts(key))
 
     def has(kind: str) -> bool:
         return not parts.isdisjoint(lexicon[kind])
@@ -139,6 +144,7 @@ class FieldScope:
             self,
             currencies=name.currencies or beside or self.currencies,
             is_money=(name.is_money or self.is_money) and not name.is_count,
+            is_minor=self.is_minor or name.is_minor,
             is_private=is_private or is_redacted,
             is_redacted=is_redacted,
             is_public=self._is_public_inside(name, is_listed=key in public) and not is_redacted,
@@ -149,7 +155,9 @@ class FieldScope:
 
     def in_units(self, value: Decimal) -> Decimal:
         """Return an amount in units of its currency."""
-        return value / _CENTS if self.name.is_minor or (self.is_minor and self.is_money) else value
+        is_whole = bool(self.currencies) and self.currencies <= set(words()["whole_currencies"])
+        is_minor = self.name.is_minor or (self.is_minor and self.is_money)
+        return value / _CENTS if is_minor and not is_whole else value
 
     def hides(self, value: Any) -> bool:
         """Return whether a value in a person's record is private: a number is where its own field is."""
@@ -196,9 +204,15 @@ def counts_in_hundredths(value: Any) -> bool:
         return any(counts_in_hundredths(inner) for inner in value)
     if not isinstance(value, dict):
         return False
-    units = words()["minor_units"]
-    says = (key.lower() in units["fields"] and str(inner).lower() in units["values"] for key, inner in value.items())
+    says = (_says_hundredths(key, str(inner).lower()) for key, inner in value.items())
     return any(says) or any(counts_in_hundredths(inner) for inner in value.values() if isinstance(inner, dict | list))
+
+
+def _says_hundredths(key: str, value: str) -> bool:
+    """Return whether a field names the unit of amounts: `"amounts_in": "cents"`, `"decimalPlaces": 2`."""
+    units, parts = words()["minor_units"], set(_parts(key))
+    is_unit = not parts.isdisjoint(units["fields"]) and value in units["values"]
+    return is_unit or (value == "2" and not parts.isdisjoint(units["decimals"]))
 
 
 def lower_codes_of(fields: dict[str, Any]) -> frozenset[str]:
