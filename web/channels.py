@@ -187,6 +187,7 @@ def _open(its: OpenAccount, webhook: _Webhook, message: Message) -> str:
 
 def _new_turn(its: OpenAccount, asked: TurnRequest, message: Message, item: ReceivedItem, *, may_open: bool) -> NewTurn:
     assert asked.conversation_id is not None
+    allowed = limits_of(its.tenant_id)
     return NewTurn(
         id=new_id(),
         tenant_id=its.tenant_id,
@@ -198,7 +199,8 @@ def _new_turn(its: OpenAccount, asked: TurnRequest, message: Message, item: Rece
         request=asked,
         may_open=may_open,
         sequence=message.order,
-        burst_ms=limits_of(its.tenant_id).burst_window_ms,
+        user_backlog=allowed.user_backlog,
+        burst_ms=allowed.burst_window_ms,
         item=item,
     )
 

@@ -49,6 +49,7 @@ def new_turn(message: TurnRequest, *, may_open: bool) -> NewTurn:
     demand_rate(message.user.id if message.user else None)
     if (message.agent, message.mode, message.plan) != (None, None, None):
         _check_against(_agent(message), message)
+    allowed = limits_of(caller().tenant_id)
     return NewTurn(
         id=new_id(),
         tenant_id=caller().tenant_id,
@@ -59,10 +60,11 @@ def new_turn(message: TurnRequest, *, may_open: bool) -> NewTurn:
         deadline_ms=message.deadline_ms or _deadline_ms(message),
         request=message,
         may_open=may_open,
+        user_backlog=None if caller().is_development else allowed.user_backlog,
         sequence=_sequence(message.metadata),
         order_ms=settings().order_window_ms,
         # Nothing is ever merged into a plan.
-        burst_ms=limits_of(caller().tenant_id).burst_window_ms if message.plan is None else 0,
+        burst_ms=allowed.burst_window_ms if message.plan is None else 0,
     )
 
 

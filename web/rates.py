@@ -68,7 +68,7 @@ def _bounds(tenant_id: UUID, person: str | None, *, key: str = "", account: str 
 
 
 class _Wait(NamedTuple):
-    """How long a message has to wait, and for which rate the longest."""
+    """The wait of a message, and the rate that asks for it."""
 
     seconds: float
     bound: _Bound

@@ -7,10 +7,12 @@ from turnloom.models.contracts.rate import Rate
 
 
 class Limits(Contract):
-    """What is allowed to one tenant: the deployment's limits, where the tenant has none of its own."""
+    """The limits of one tenant: the deployment's, where the tenant has none of its own."""
 
     backlog: int = Field(ge=1)
     """Most unfinished turns."""
+    user_backlog: int = Field(ge=1)
+    """How many turns of one user may wait for the user's others."""
     window: int = Field(ge=0)
     """Most interactive turns that are handed to the workers at the same time; 0: any number."""
     user_window: int = Field(ge=0)

@@ -21,6 +21,7 @@ def of_deployment() -> Limits:
     its = settings()
     return Limits(
         backlog=its.tenant_backlog_limit,
+        user_backlog=its.user_backlog_limit,
         window=its.tenant_window,
         user_window=its.user_window,
         batch_window=its.batch_window,

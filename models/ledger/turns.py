@@ -36,7 +36,7 @@ _RESULTS = 20
 _COLUMNS = ("message_id", "agent", "mode", "llm", "on_error", "on_busy", "message", "callback_url", "priority")
 """Fields of a request that have a column of the same name."""
 _OF_NEW = (
-    *("id", "tenant_id", "conversation_id", "channel", "sequence", "may_open", "after_seq"),
+    *("id", "tenant_id", "conversation_id", "channel", "sequence", "may_open", "user_backlog", "after_seq"),
     *("default_agent", "deadline_ms", "order_ms", "burst_ms"),
 )
 """Fields of a new turn that the ledger takes under the same name."""
@@ -58,6 +58,8 @@ class NewTurn:
     request: TurnRequest
     may_open: bool = True
     """Whether the backlog has room. If not, only a repeated message is accepted."""
+    user_backlog: int | None = None
+    """Most turns of its user that may wait for the user's others; None: any number."""
     sequence: int | None = None
     """The sender's number of the message in its conversation: messages are worked on in this order."""
     order_ms: int = 0

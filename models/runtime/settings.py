@@ -147,6 +147,8 @@ class Settings(EnvironmentSettings):
     """How many messages one tenant may post, on all ways together."""
     tenant_backlog_limit: int = Field(10_000, ge=1)
     """Most unfinished turns of one tenant; above it, new messages get 503."""
+    user_backlog_limit: int = Field(1_000, ge=1)
+    """Most turns of one user that wait for the user's others; above it, the user's new messages get 503."""
     backlog_limit: int = Field(100_000, ge=1)
     """Most unfinished turns of all tenants; above it, new messages get 503."""
 

@@ -94,6 +94,21 @@ def test_half_of_a_backlog_is_for_a_batch(client: FlaskClient) -> None:
     assert others == [202, 202, 503]
 
 
+@pytest.mark.usefixtures("at_once")
+def test_one_user_does_not_fill_the_backlog(client: FlaskClient) -> None:
+    """Of a user as many turns may wait for the user's others as the limit says. Others are accepted."""
+    change(user_window=1, user_backlog=2)
+
+    statuses = [post(client, user={"id": "many"}, message_id=f"m{number}").status_code for number in range(4)]
+    refused = post(client, user={"id": "many"})
+    again = post(client, user={"id": "many"}, message_id="m0")
+
+    assert statuses == [202, 202, 202, 503]
+    assert "the user's limit user_backlog (2) is reached" in refused.get_json()["detail"]
+    assert (again.status_code, post(client, user={"id": "one"}).status_code) == (200, 202)
+    assert [post(client).status_code for _ in range(4)] == [202] * 4
+
+
 @pytest.mark.parametrize("wrong", [{"backlog": 0}, {"user_rate": "often"}, {"burst_window_ms": 11_000}, {"nope": 1}])
 def test_a_wrong_limit_is_refused(client: FlaskClient, wrong: dict[str, Any]) -> None:
     """Nothing of it is kept."""

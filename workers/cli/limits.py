@@ -37,6 +37,9 @@ _RATE = _Own()
 @click.command
 @click.argument("name")
 @click.option("--backlog", type=_Own(click.IntRange(min=1)), help="Most unfinished turns.")
+@click.option(
+    "--user-backlog", type=_Own(click.IntRange(min=1)), help="How many of one user may wait for the user's others."
+)
 @click.option("--window", type=_WINDOW, help="Most interactive turns in work at the same time; 0: any number.")
 @click.option("--user-window", type=_WINDOW, help="How many of these one user may have; 0: any number.")
 @click.option("--batch-window", type=_WINDOW, help="Most batch turns in work at the same time; 0: any number.")

@@ -71,41 +71,38 @@ begin
 end $$;
 
 -- Puts the turns that wait for their user, the one that is due longest first, at the end of their tenant's line, as far
--- as the user has room there. `p_windows`: the tenant's.
+-- as the user has room there. `p_windows`: the tenant's. As in hot.release_class, nothing reads all of them.
 create function hot.line_up(p_line bigint, p_windows jsonb) returns void language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_sort = off as $$
+declare
+  v_next uuid[];
 begin
   if not exists (
     select from turns where line = p_line and sent_at is null and ending is null and lined_up_at is null) then
     return;
   end if;
-  with following as (
-    select id, tenant_id from turns where line = p_line and sent_at is null and ending is null and lined_up_at is null
+  v_next := array(
+    select id from turns where line = p_line and sent_at is null and ending is null and lined_up_at is null
      order by due_at limit least(hot.line_room(p_line, (p_windows ->> 'user_window')::int), 500)
-       for no key update skip locked
-  )
-  update turns t set lined_up_at = clock_timestamp() from following f where t.id = f.id and t.tenant_id = f.tenant_id;
+       for no key update skip locked);
+  update turns set lined_up_at = clock_timestamp() where id = any (v_next);
 end $$;
 
 -- Hands a class of a tenant's turns to the planners, in the order of its line, as far as there is room.
 -- Who holds a turn's lock may be about to change when it is due, so such a turn is left for the next time: to wait,
--- with turns of many conversations locked, could be a deadlock. Out: their ids.
+-- with turns of many conversations locked, could be a deadlock. Postgres does not know how few are wanted: it must not
+-- sort the whole line, nor join with all of the tenant's turns. Out: their ids.
 create function hot.release_class(p_tenant uuid, p_priority text, p_windows jsonb) returns uuid[] language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_sort = off as $$
 declare
-  v_at timestamptz := clock_timestamp();
-  v_released uuid[];
+  v_first uuid[];
 begin
-  with first as (
+  v_first := array(
     select id from turns where tenant_id = p_tenant and priority = p_priority and sent_at is null and ending is null
                            and lined_up_at is not null
-     order by lined_up_at limit least(hot.room(p_tenant, p_priority, p_windows), 500) for no key update skip locked
-  ), released as (
-    update turns t set sent_at = v_at from first where t.id = first.id and t.tenant_id = p_tenant
-    returning t.id, t.lined_up_at
-  )
-  select coalesce(array_agg(id order by lined_up_at), '{}') into v_released from released;
-  return v_released;
+     order by lined_up_at limit least(hot.room(p_tenant, p_priority, p_windows), 500) for no key update skip locked);
+  update turns set sent_at = clock_timestamp() where id = any (v_first) and tenant_id = p_tenant;
+  return v_first;
 end $$;
 
 -- Lets the next turns of these lines join their tenant's, and hands the tenant's turns to the planners as far as its
@@ -116,8 +113,8 @@ declare
   w jsonb := hot.windows(p_tenant, p_windows);
 begin
   perform hot.line_up(line, w) from unnest(p_lines) line where line is not null;
-  if not exists (
-    select from turns where tenant_id = p_tenant and sent_at is null and ending is null and lined_up_at is not null) then
+  if not exists (select from turns where tenant_id = p_tenant and sent_at is null and ending is null
+                                     and lined_up_at is not null) then
     return '{}';
   end if;
   return hot.release_class(p_tenant, 'interactive', w) || hot.release_class(p_tenant, 'batch', w);
@@ -319,9 +316,9 @@ end $$;
 
 -- What opening a turn has come to.
 -- Outcome: opened; merged (into the turn that is told); repeated or mismatched (this message id came before, with the
--- same or another body); full (it did not, and the backlog has no room); busy; moved (the conversation has more turns
--- than the message's sender knew); later (hot.is_free). `is_sent`: the turn
--- is the caller's to dispatch. `closed` is what hot.close_turn says of the turn that this one takes the place of.
+-- same or another body); full (it did not, and the backlog, or its user's, has no room); busy; moved (the conversation
+-- has more turns than the message's sender knew); later (hot.is_free). `is_sent`: the turn is the caller's to dispatch.
+-- `closed` is what hot.close_turn says of the turn that this one takes the place of.
 create type hot.opened as (outcome text, turn_id uuid, conversation_id text, seq int, is_sent boolean, closed jsonb);
 
 -- What has come of a message before. The outcome is null where it is new. The caller holds hot.message_lock.
@@ -349,6 +346,21 @@ create function hot.hasten(p_turn turns) returns void language sql as $$
    where tenant_id = p_turn.tenant_id and conversation_id = p_turn.conversation_id
      and sent_at is null and ending is null and priority = 'batch'
 $$;
+
+-- Whether as many turns of a message's user as may be wait for the user's others. Null: any number may.
+create function hot.is_crowded(p_turn turns, p_most int) returns boolean language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  t turns := p_turn;
+begin
+  if t.person ->> 'id' is null then
+    select coalesce(c.person, '{}') into t.person from conversations c
+     where c.tenant_id = t.tenant_id and c.id = t.conversation_id;
+  end if;
+  return t.person ->> 'id' is not null and p_most <= (select count(*) from (
+    select from turns x where x.line = hot.line_of(t) and x.sent_at is null and x.ending is null
+                          and x.lined_up_at is null order by x.due_at limit p_most) behind);
+end $$;
 
 -- Brings a message to a conversation that is busy with a turn, and whose lock the caller holds. The outcome is null
 -- where a turn is to be opened.
@@ -476,7 +488,7 @@ begin
   end if;
   if o.outcome is not null then
     return o;
-  elsif not (p_new ->> 'may_open')::boolean then
+  elsif not (p_new ->> 'may_open')::boolean or hot.is_crowded(t, (p_new ->> 'user_backlog')::int) then
     return ('full', null, t.conversation_id, null, false, null)::hot.opened;
   end if;
   -- A second round is for whoever finds no conversation and then loses the race to make it.
