@@ -12,6 +12,7 @@ import orjson
 
 from benchmarks import (
     ack,
+    burst,
     conversation,
     door,
     engine,
@@ -42,6 +43,7 @@ BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
     "streaming": streaming.run,
     "conversation": conversation.run,
     "fairness": fairness.run,
+    "burst": burst.run,
     "growth": growth.run,
     "door": door.run,
     "start": start.run,

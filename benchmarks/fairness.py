@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,8 +50,9 @@ class _Round:
 def run(ours: Stack, short: bool) -> Table:
     """Measure both stacks alternately."""
     turns, rounds = (200, 1) if short else (500, 3)
-    with _without_window() as without:
-        stacks = {f"{settings().tenant_window} turns": (ours, _key(ours)), "none": (without, _key(without))}
+    with another_stack({"TURNLOOM_TENANT_WINDOW": "0"}) as without:
+        windows = {f"{settings().tenant_window} turns": ours, "none": without}
+        stacks = {window: (stack, new_key(stack, _QUIET)) for window, stack in windows.items()}
         measured: dict[str, list[_Round]] = {window: [] for window in stacks}
         for _ in range(rounds):
             for window, (stack, key) in stacks.items():
@@ -79,49 +80,61 @@ def _ms(seconds: list[float], share: float) -> float:
 
 
 def _measure(of: Stack, quiet_key: str, turns: int) -> _Round:
-    alone = _post_steadily(of, quiet_key, lambda sent: sent == _ALONE)
+    steady = Steady(of.url, quiet_key, [_BODY], _EVERY_S)
+    alone = steady.post(lambda sent: sent == _ALONE)
     with paused(of.processes["worker-plan"]):
         noisy = drive(f"{of.url}/v1/turns", [_BODY] * turns, connections=16, expected=202, key=of.dev_key)
     noisy.refuse_refusals()
     with psycopg.connect(of.database_url, autocommit=True) as ledger:
-        beside = _post_steadily(of, quiet_key, lambda _: not ledger.execute(_NOISY_IS_BUSY, (_QUIET,)).rowcount)
+        beside = steady.post(lambda _: not ledger.execute(_NOISY_IS_BUSY, (_QUIET,)).rowcount)
     finished_turns(of)
     return _Round(alone, beside)
 
 
-def _post_steadily(of: Stack, key: str, is_enough: Callable[[int], bool]) -> list[float]:
-    """Post turns at a steady pace, without waiting for answers, and return the time that each took."""
-    headers = {"Authorization": f"Bearer {key}"}
-    with httpx2.Client(base_url=of.url, headers=headers, timeout=60) as api, ThreadPoolExecutor(64) as pool:
-        sent = [pool.submit(_seconds, api)]
-        while not is_enough(len(sent)):
-            time.sleep(_EVERY_S)
-            sent.append(pool.submit(_seconds, api))
-        return [answer.result() for answer in sent]
+@dataclass(frozen=True)
+class Steady:
+    """Somebody who posts turns at a steady pace, without waiting for answers."""
+
+    url: str
+    key: str
+    bodies: Sequence[bytes]
+    """These are posted in turn."""
+    every_s: float
+
+    def post(self, is_enough: Callable[[int], bool]) -> list[float]:
+        """Post turns until there are enough, and return the seconds that each took. `is_enough` is told how many."""
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        with httpx2.Client(base_url=self.url, headers=headers, timeout=60) as api, ThreadPoolExecutor(64) as pool:
+            sent = [pool.submit(_seconds, api, self.bodies[0])]
+            while not is_enough(len(sent)):
+                time.sleep(self.every_s)
+                sent.append(pool.submit(_seconds, api, self.bodies[len(sent) % len(self.bodies)]))
+            return [answer.result() for answer in sent]
 
 
-def _seconds(api: httpx2.Client) -> float:
+def _seconds(api: httpx2.Client, body: bytes) -> float:
     began = time.perf_counter()
-    answer = api.post("/v1/turns", params={"wait": 30}, json=_REQUEST)
+    answer = api.post("/v1/turns", params={"wait": 30}, content=body)
     if answer.status_code != httpx2.codes.OK:
         raise RuntimeError(f"the turn did not end: {answer.text[:600]}")
     return time.perf_counter() - began
 
 
 @contextmanager
-def _without_window() -> Iterator[Stack]:
+def another_stack(settings: Mapping[str, str]) -> Iterator[Stack]:
+    """Run a further stack with these settings."""
     with (
         tempfile.TemporaryDirectory(prefix="turnloom-bench-") as folder,
-        Stack(StackOptions(data_dir=Path(folder), port=0, settings={"TURNLOOM_TENANT_WINDOW": "0"})) as stack,
+        Stack(StackOptions(data_dir=Path(folder), port=0, settings=settings)) as stack,
     ):
         yield stack
 
 
-def _key(stack: Stack) -> str:
-    """Make a key of the quiet tenant. The noisy tenant uses the development key."""
-    _turnloom(stack, "tenant", "create", _QUIET)
+def new_key(stack: Stack, tenant: str) -> str:
+    """Make a tenant and a key of it. It has limits, and the development key has none."""
+    _turnloom(stack, "tenant", "create", tenant)
     scopes = "turns:write,turns:read,plans:submit"
-    made = _turnloom(stack, "key", "create", "--json", "--tenant", _QUIET, "--scopes", scopes)
+    made = _turnloom(stack, "key", "create", "--json", "--tenant", tenant, "--scopes", scopes)
     return str(orjson.loads(made)["key"])
 
 

@@ -18,8 +18,9 @@ from turnloom.models.contracts.envelope import ERROR_CODES
 from turnloom.models.contracts.event import EVENTS
 from turnloom.models.contracts.plan import PLAN_FAULTS
 from turnloom.models.errors import NeedsInput, TurnloomError
+from turnloom.models.runtime.environment_settings import EnvironmentSettings
 from turnloom.models.runtime.setting_faults import variable_of
-from turnloom.models.runtime.settings import EnvironmentSettings, Settings
+from turnloom.models.runtime.settings import Settings
 from turnloom.planner.agents import AgentProfile, Agents, load_agents
 from turnloom.tools.pack_index import shipped_packs
 from turnloom.tools.pack_settings import settings_classes

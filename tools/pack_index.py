@@ -4,7 +4,7 @@ A pack is a package under `tools/packs/`, or a module that an installed distribu
 `turnloom.packs`. A pack is loaded only if TURNLOOM_PACKS names it. What it owns beside its tools lies in its package
 under these names; it may lack any of them:
 
-    settings  its settings, a subclass of `models.runtime.settings.EnvironmentSettings`
+    settings  its settings, a subclass of `models.runtime.environment_settings.EnvironmentSettings`
     tables    its tables, subclasses of `models.tables.base.Row`
     store     all SQL on them; the function `erase(db, tenant_id, conversation_id)` erases a conversation's content
     samples   the function `load()`, which `turnloom migrate` calls, brings data for tenants that have none of their own

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from turnloom.models.runtime.settings import EnvironmentSettings, misspelt, settings
+from turnloom.models.runtime.environment_settings import EnvironmentSettings
+from turnloom.models.runtime.settings import misspelt, settings
 from turnloom.tools.pack_index import Pack, find_packs, known_packs
 
 

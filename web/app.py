@@ -21,6 +21,7 @@ from turnloom.web import (
     event_stream,
     feedback,
     health,
+    limits,
     metrics,
     openapi,
     request_ids,
@@ -71,6 +72,7 @@ def create_app() -> APIFlask:
     _allow_origins(app)
     url_ids.install(app)
     auth.install(app.extensions)
+    limits.install(app.extensions)
     backlog.install(app.extensions)
     catalogue.install(app.extensions, Catalogue(enabled_tools()))
     channels.install(app.extensions)

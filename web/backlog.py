@@ -3,7 +3,7 @@
 Counting the backlog with each message would cost more than recording the message. So a process counts once a second. To
 that count it adds the turns that it has opened since, and the messages that it is still opening. It counts sooner only
 before it would refuse a message. Several processes together may therefore exceed a limit by what they accept between
-two counts.
+two counts. A batch message is refused when half of a limit is reached, so that the others find room.
 """
 
 import time
@@ -18,9 +18,11 @@ from uuid import UUID
 from flask import current_app
 
 from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.turn import Priority
 from turnloom.models.ledger import backlog
 from turnloom.models.runtime.settings import settings
 from turnloom.web.auth import caller
+from turnloom.web.limits import limits_of
 
 RETRY_AFTER_S = 5.0
 _BELIEVED_S = 1.0
@@ -34,8 +36,14 @@ _EXTENSION = "turnloom.backlog"
 class Asked:
     """A message that is about to be opened as a turn."""
 
-    may_open: bool
+    full: str | None = None
+    """The limit that leaves no room for it; None: there is room."""
     is_opened: bool = False
+
+    @property
+    def may_open(self) -> bool:
+        """Whether there is room for it."""
+        return self.full is None
 
 
 class Backlog:
@@ -48,16 +56,16 @@ class Backlog:
         self._turns: Counter[UUID] = Counter()
         self._asked: Counter[UUID] = Counter()
 
-    def admits(self, tenant_id: UUID) -> bool:
-        """Return whether another turn of this tenant may be opened. If so, the caller must call `settle` later."""
-        now = time.monotonic()
-        if now >= self._must_count_at or (now >= self._may_count_at and self._is_full(tenant_id)):
+    def ask(self, tenant_id: UUID, priority: Priority) -> Asked:
+        """Ask whether another turn of this tenant may be opened. If so, the caller must call `settle` later."""
+        now, at_most = time.monotonic(), limits_of(tenant_id).backlog
+        if now >= self._must_count_at or (now >= self._may_count_at and self._full(tenant_id, at_most, priority)):
             self._count()
         with self._lock:
-            if self._is_full(tenant_id):
-                return False
-            self._asked[tenant_id] += 1
-            return True
+            full = self._full(tenant_id, at_most, priority)
+            if full is None:
+                self._asked[tenant_id] += 1
+            return Asked(full)
 
     def settle(self, tenant_id: UUID, *, is_opened: bool) -> None:
         """Note whether a message that was admitted has been opened."""
@@ -67,10 +75,14 @@ class Backlog:
             if is_opened:
                 self._turns[tenant_id] += 1
 
-    def _is_full(self, tenant_id: UUID) -> bool:
-        limits = settings()
-        own, total = self._turns[tenant_id] + self._asked[tenant_id], self._turns.total() + self._asked.total()
-        return own >= limits.tenant_backlog_limit or total >= limits.backlog_limit
+    def _full(self, tenant_id: UUID, at_most: int, priority: Priority) -> str | None:
+        """Return the limit that is reached, in words; None if there is room."""
+        share, of = (0.5, "half of ") if priority == "batch" else (1, "")
+        if self._turns[tenant_id] + self._asked[tenant_id] >= at_most * share:
+            return f"{of}the tenant's limit backlog ({at_most})"
+        if self._turns.total() + self._asked.total() >= settings().backlog_limit * share:
+            return f"{of}the limit of all tenants together"
+        return None
 
     def _count(self) -> None:
         # Until the ledger answers, other requests use the old count instead of counting too.
@@ -92,20 +104,20 @@ def install(extensions: dict[str, object]) -> None:
 
 
 @contextmanager
-def asking() -> Iterator[Asked]:
+def asking(priority: Priority) -> Iterator[Asked]:
     """Ask whether the caller may open another turn, and note whether it did. The development key always may."""
     if caller().is_development:
-        yield Asked(may_open=True)
+        yield Asked()
         return
-    with asking_for(caller().tenant_id) as asked:
+    with asking_for(caller().tenant_id, priority) as asked:
         yield asked
 
 
 @contextmanager
-def asking_for(tenant_id: UUID) -> Iterator[Asked]:
+def asking_for(tenant_id: UUID, priority: Priority) -> Iterator[Asked]:
     """Ask whether another turn of a tenant may be opened, and note whether it was."""
     of_all = cast("Backlog", current_app.extensions[_EXTENSION])
-    asked = Asked(of_all.admits(tenant_id))
+    asked = of_all.ask(tenant_id, priority)
     try:
         yield asked
     finally:

@@ -24,6 +24,7 @@ from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.web import backlog, request_gate
 from turnloom.web.ingest import ACCEPTED, hand_on, open_turn
+from turnloom.web.limits import limits_of
 from turnloom.web.rates import is_within_rate
 from turnloom.workers.channels import send_attempt
 from turnloom.workers.channels.accounts import OpenAccount, OpenAccounts, is_account_name
@@ -175,7 +176,7 @@ def _open(its: OpenAccount, webhook: _Webhook, message: Message) -> str:
     if not is_within_rate(its.tenant_id, its.key, message.sender):
         _keep(its, webhook, message.provider_id, {"kind": "message", "why": "too many messages came"})
         return "refused"
-    with backlog.asking_for(its.tenant_id) as place:
+    with backlog.asking_for(its.tenant_id, asked.priority) as place:
         opened = open_turn(_new_turn(its, asked, message, item, may_open=place.may_open))
         place.is_opened = opened.outcome == "opened"
     if opened.outcome == "full":
@@ -186,6 +187,7 @@ def _open(its: OpenAccount, webhook: _Webhook, message: Message) -> str:
 
 def _new_turn(its: OpenAccount, asked: TurnRequest, message: Message, item: ReceivedItem, *, may_open: bool) -> NewTurn:
     assert asked.conversation_id is not None
+    allowed = limits_of(its.tenant_id)
     return NewTurn(
         id=new_id(),
         tenant_id=its.tenant_id,
@@ -197,7 +199,8 @@ def _new_turn(its: OpenAccount, asked: TurnRequest, message: Message, item: Rece
         request=asked,
         may_open=may_open,
         sequence=message.order,
-        burst_ms=settings().burst_window_ms,
+        user_backlog=allowed.user_backlog,
+        burst_ms=allowed.burst_window_ms,
         item=item,
     )
 

@@ -22,9 +22,12 @@ from turnloom.web import request_gate
 from turnloom.web.auth import caller, demand
 from turnloom.web.catalogue import catalogue
 from turnloom.web.errors import fault
+from turnloom.web.limits import limits_of
 from turnloom.web.rates import demand_rate
 
 CHANNEL = "api"
+_NEW = {"llm": None, "priority": "interactive"}
+"""Fields that releases before did not have, with their defaults."""
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
 _LARGEST_SEQUENCE = 2**53
 """Whole numbers in JSON are exact up to here."""
@@ -46,6 +49,7 @@ def new_turn(message: TurnRequest, *, may_open: bool) -> NewTurn:
     demand_rate(message.user.id if message.user else None)
     if (message.agent, message.mode, message.plan) != (None, None, None):
         _check_against(_agent(message), message)
+    allowed = limits_of(caller().tenant_id)
     return NewTurn(
         id=new_id(),
         tenant_id=caller().tenant_id,
@@ -53,14 +57,19 @@ def new_turn(message: TurnRequest, *, may_open: bool) -> NewTurn:
         channel=CHANNEL,
         body_hash=_body_hash(message),
         default_agent=settings().default_agent,
-        deadline_ms=message.deadline_ms or settings().turn_deadline_ms,
+        deadline_ms=message.deadline_ms or _deadline_ms(message),
         request=message,
         may_open=may_open,
+        user_backlog=None if caller().is_development else allowed.user_backlog,
         sequence=_sequence(message.metadata),
         order_ms=settings().order_window_ms,
         # Nothing is ever merged into a plan.
-        burst_ms=settings().burst_window_ms if message.plan is None else 0,
+        burst_ms=allowed.burst_window_ms if message.plan is None else 0,
     )
+
+
+def _deadline_ms(message: TurnRequest) -> int:
+    return settings().batch_deadline_ms if message.priority == "batch" else settings().turn_deadline_ms
 
 
 def _sequence(metadata: dict[str, Any]) -> int | None:
@@ -89,8 +98,9 @@ def _identified(message: TurnRequest) -> TurnRequest:
 
 def _body_hash(message: TurnRequest) -> bytes:
     """Hash what the message asks for. An absent field hashes like one with its default value."""
-    # Without `llm` a message hashes as in the release before, which may have received it first.
-    content = message.model_dump(exclude={"message_id"} | ({"llm"} if message.llm is None else set()))
+    # Without what is new, a message hashes as in the release before, which may have received it first.
+    unsaid = {name for name, default in _NEW.items() if getattr(message, name) == default}
+    content = message.model_dump(exclude={"message_id"} | unsaid)
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()
 
 

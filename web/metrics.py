@@ -103,9 +103,9 @@ def _beat() -> Mapping[Series, float]:
     return {(): float(beat_lives())}
 
 
-def _turns() -> Mapping[str, float]:
+def _turns() -> Mapping[Series, float]:
     with transaction() as db:
-        return backlog.count_by_status(db)
+        return backlog.count_by_class(db)
 
 
 def _each(look: Callable[[], Mapping[str, float]]) -> Callable[[], Mapping[Series, float]]:
@@ -117,5 +117,5 @@ _LOOKS: dict[str, Callable[[], Mapping[Series, float]]] = {
     "turnloom_queue_messages": _each(waiting_messages),
     "turnloom_worker_slots": _each(worker_slots),
     "turnloom_beat_alive": _beat,
-    "turnloom_turns": _each(_turns),
+    "turnloom_turns": _turns,
 }

@@ -7,6 +7,7 @@ a user and a tenant have opened lately. It knows neither keys nor accounts.
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from turnloom.models.connections.database import transaction
@@ -14,16 +15,17 @@ from turnloom.models.connections.redis import run_script
 from turnloom.models.contracts.rate import Rate, times_and_window_s
 from turnloom.models.errors import RateLimited, Unavailable
 from turnloom.models.ledger import arrivals
-from turnloom.models.runtime.settings import settings
 from turnloom.web import request_gate
 from turnloom.web.auth import caller
+from turnloom.web.limits import limits_of
 
 
 @dataclass(frozen=True)
 class _Bound:
-    """A rate, whose it is, and under which name it is counted."""
+    """A rate, what the tenant's limits call it, whose it is, and under which name it is counted."""
 
     rate: Rate
+    limit: str
     whose: str
     name: str
     person: str | None = None
@@ -34,46 +36,56 @@ def demand_rate(user_id: str | None) -> None:
     """Count a message of the caller's. The development key has no rate.
 
     Raises:
-        RateLimited: it is above a rate, and was not counted.
+        RateLimited: it is above a rate, which the error names, and was not counted.
     """
     if caller().is_development:
         return
     bounds = [*_bounds(caller().tenant_id, user_id, key=str(caller().key_id))]
-    wait_s = _wait_s(caller().tenant_id, bounds)
-    if wait_s > 0:
-        rates = ", ".join(f"{bound.rate.replace('/', ' a ')} {bound.whose}" for bound in bounds)
-        raise RateLimited(f"too many messages for now; accepted are {rates}", retry_after_s=wait_s)
+    if wait := _wait(caller().tenant_id, bounds):
+        allowed = f"{wait.bound.rate.replace('/', ' per ')} {wait.bound.whose}"
+        message = f"too many messages for now: the limit {wait.bound.limit} allows {allowed}"
+        raise RateLimited(message, retry_after_s=wait.seconds)
 
 
 def is_within_rate(tenant_id: UUID, account: str, sender: str) -> bool:
     """Count a message of a channel. False: it is above a rate, and was not counted."""
-    return _wait_s(tenant_id, [*_bounds(tenant_id, sender, account=account)]) <= 0
+    return _wait(tenant_id, [*_bounds(tenant_id, sender, account=account)]) is None
 
 
 def _bounds(tenant_id: UUID, person: str | None, *, key: str = "", account: str = "") -> Iterator[_Bound]:
-    rates = settings()
+    rates = limits_of(tenant_id)
     if rates.user_rate:
         # Ids of users may be phone numbers: Redis need not know them.
         digest = hashlib.sha256((person or "").encode()).hexdigest()[:32]
-        yield _Bound(rates.user_rate, "of a user", f"{tenant_id}:user:{digest}", person or "", is_in_ledger=True)
+        counted_as = f"{tenant_id}:user:{digest}"
+        yield _Bound(rates.user_rate, "user_rate", "of a user", counted_as, person or "", is_in_ledger=True)
     if key and rates.key_rate:
-        yield _Bound(rates.key_rate, "with a key", f"{tenant_id}:key:{key}")
+        yield _Bound(rates.key_rate, "key_rate", "with a key", f"{tenant_id}:key:{key}")
     if account and rates.account_rate:
-        yield _Bound(rates.account_rate, "of an account", f"{tenant_id}:account:{account}")
-    if rates.tenant_rate:
-        yield _Bound(rates.tenant_rate, "of a tenant", f"{tenant_id}:tenant", is_in_ledger=True)
+        yield _Bound(rates.account_rate, "account_rate", "of an account", f"{tenant_id}:account:{account}")
+    if rates.rate:
+        yield _Bound(rates.rate, "rate", "of a tenant", f"{tenant_id}:tenant", is_in_ledger=True)
 
 
-def _wait_s(tenant_id: UUID, bounds: list[_Bound]) -> float:
-    """Return how long a message has to wait; 0: it was counted in each rate."""
+class _Wait(NamedTuple):
+    """The wait of a message, and the rate that asks for it."""
+
+    seconds: float
+    bound: _Bound
+
+
+def _wait(tenant_id: UUID, bounds: list[_Bound]) -> _Wait | None:
+    """Return how long a message has to wait; None: it was counted in each rate."""
     if not bounds:
-        return 0
+        return None
     names = [f"turnloom:messages:{bound.name}" for bound in bounds]
     rates = [number for bound in bounds for number in _bucket(bound.rate)]
     try:
-        return int(run_script("pace", names, rates)) / 1_000
+        wait_ms, place = run_script("pace", names, rates)
     except Unavailable:
-        return max(_wait_by_ledger_s(tenant_id, bound) if bound.is_in_ledger else 0 for bound in bounds)
+        waits = (_Wait(_wait_by_ledger_s(tenant_id, bound), bound) for bound in bounds if bound.is_in_ledger)
+        return max((wait for wait in waits if wait.seconds > 0), key=lambda wait: wait.seconds, default=None)
+    return _Wait(wait_ms / 1_000, bounds[place - 1]) if wait_ms > 0 else None
 
 
 def _bucket(rate: Rate) -> tuple[float, int]:

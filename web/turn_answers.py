@@ -21,15 +21,18 @@ from turnloom.web.shared_reads import no_turn, read, turn_id_of
 from turnloom.workers.turns.turn_view import turn_view
 
 
-def answer_for(new: NewTurn, opened: OpenedTurn) -> TurnAccepted:
+def answer_for(new: NewTurn, opened: OpenedTurn, full: str | None) -> TurnAccepted:
     """Return the answer to a message, which is the same each time the message comes.
+
+    `full`: as in `backlog.Asked`. If that has room and the outcome is `full`, its user has none.
 
     Raises:
         Conflict: the message's id came before with another body, or the conversation is busy and it may not wait.
         Unavailable: the backlog is full.
     """
     if opened.outcome == "full":
-        message = "too many turns are in work already; send the message again later"
+        limit = full or f"the user's limit user_backlog ({new.user_backlog})"
+        message = f"too many turns are in work already: {limit} is reached; send the message again later"
         raise Unavailable(message, code="overloaded", retry_after_s=backlog.RETRY_AFTER_S)
     if opened.outcome == "busy":
         raise Conflict(f"conversation {new.conversation_id!r} is busy with another turn", code="busy")

@@ -54,11 +54,11 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
     """
     if query_data.wait:
         demand("turns:read")  # the answer may be the whole turn
-    with backlog.asking() as asked:
+    with backlog.asking(json_data.priority) as asked:
         new = new_turn(json_data, may_open=asked.may_open)
         opened = open_turn(new)
         asked.is_opened = opened.outcome == "opened"
-    answer = answer_for(new, opened)
+    answer = answer_for(new, opened, asked.full)
     if not query_data.wait:
         hand_on(opened)
     elif view := finished(answer, opened, query_data.wait):

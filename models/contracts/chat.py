@@ -53,6 +53,8 @@ class ChatRequest(ForeignContract):
     stream_options: StreamOptions | None = None
     n: int | None = None
     """Only 1 is possible."""
+    service_tier: str | None = None
+    """`flex`: nobody waits for the reply, so its turn is one of `batch`. Other tiers have no effect."""
     user: Identifier | None = None
     """The id of the user."""
     metadata: dict[str, str] | None = None

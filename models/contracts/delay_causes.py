@@ -10,11 +10,12 @@ nobody holds needs a message, so the broker and the workers of its queue are che
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Literal
 from uuid import UUID
 
 from turnloom.models.contracts.base import rfc3339
 from turnloom.models.contracts.explanation import Cause, Explanation
-from turnloom.models.contracts.turn import FINAL_TURN_STATUSES, TurnStatus
+from turnloom.models.contracts.turn import FINAL_TURN_STATUSES, Priority, TurnStatus
 
 _RECOVERING = "maintenance"
 """The queue of the sweep. Without its worker nothing is recovered."""
@@ -49,8 +50,11 @@ class HeldTurn:
     due_at: datetime
     settles_at: datetime | None
     """The end of the wait for further messages of its burst."""
-    handed_out: int
-    """Turns of its tenant that are handed to the planners."""
+    by: Literal["user", "tenant"]
+    """Whose other turns it waits behind, if it is due."""
+    priority: Priority
+    in_work: int
+    """The turns of this one, of its class, that are in work."""
     window: int
     """How many of them there may be; 0: any number."""
 
@@ -186,10 +190,11 @@ def _queued(case: _Case) -> Explanation:
     if held is None:
         return case.waits(_Work("the turn", case.facts.since), "plan")
     due = rfc3339(held.due_at)
-    if held.due_at <= case.facts.at and 0 < held.window <= held.handed_out:
-        busy = f"{held.handed_out} turns of the tenant are in work, of {held.window} allowed at the same time"
+    if held.due_at <= case.facts.at and 0 < held.window <= held.in_work:
+        turns = "batch turns" if held.priority == "batch" else "turns"
+        busy = f"{held.in_work} {turns} of the {held.by} are in work, of {held.window} allowed at the same time"
         message = f"{busy}; this one, due since {due}, starts when one of them ends and earlier due ones have started"
-        return case.because("tenant_busy", message)
+        return case.because("user_busy" if held.by == "user" else "tenant_busy", message)
     if held.due_at <= case.facts.at:
         return case.waits(_Work("the release of the turn", held.due_at), _RECOVERING)
     if held.settles_at is not None and held.settles_at >= held.due_at:

@@ -10,6 +10,7 @@ Cause = Literal[
     "earlier_turn",
     "burst_window",
     "order_window",
+    "user_busy",
     "tenant_busy",
     "broker_down",
     "no_worker",

@@ -1,9 +1,7 @@
 """A turn, as a caller posts it, as we answer it, and as it can be read later."""
 
 import unicodedata
-from functools import lru_cache
 from typing import Annotated, Any, Literal, get_args
-from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, Field
 
@@ -12,6 +10,7 @@ from turnloom.models.contracts.artifact import Artifact
 from turnloom.models.contracts.base import Contract, Moment
 from turnloom.models.contracts.delivery import DeliveryView
 from turnloom.models.contracts.plan import Effect, StepStatus
+from turnloom.models.contracts.time_zone import Timezone
 
 FinalTurnStatus = Literal["succeeded", "failed", "cancelled", "superseded"]
 FINAL_TURN_STATUSES: frozenset[str] = frozenset(get_args(FinalTurnStatus))
@@ -30,6 +29,9 @@ Again = Literal["observe", "blocked"]
 Bound = Literal["rounds", "time", "cost", "repetition", "no_progress"]
 """The bound that ended a turn's work before its planner declared it done."""
 
+Priority = Literal["interactive", "batch"]
+"""The class of a turn: somebody waits for the reply, or nobody does."""
+
 OnError = Literal["best_effort", "fail_fast"]
 OnBusy = Literal["auto", "enqueue", "reject", "interrupt", "rollback", "merge"]
 
@@ -40,18 +42,6 @@ Scope = Literal["turns:write", "turns:read", "plans:submit", "approvals:decide",
 `admin` reads across conversations of the tenant."""
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-
-
-@lru_cache
-def _timezones() -> frozenset[str]:
-    # The standard library reads the whole directory of time zones with every call.
-    return frozenset(available_timezones())
-
-
-def _known_timezone(name: str) -> str:
-    if name not in _timezones():
-        raise ValueError("not an IANA time zone; write one such as 'Asia/Jerusalem'")
-    return name
 
 
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
@@ -79,12 +69,6 @@ def _addressable(conversation_id: str) -> str:
 
 PARTS = ("turns", "memory", "knowledge")
 """The parts that have an address below a conversation's."""
-
-Timezone = Annotated[str, AfterValidator(_known_timezone)]
-"""An IANA time zone, such as Asia/Jerusalem."""
-
-TimezoneHint = Annotated[str | None, AfterValidator(lambda name: name if name in _timezones() else None)]
-"""An IANA time zone that a plan may give. An unknown one counts as absent, because the user's own is right then."""
 
 Locale = Annotated[str, Field(max_length=35, pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*$")]
 """A language, such as `en` or `he-IL`."""
@@ -127,6 +111,9 @@ class TurnRequest(Contract):
     none, or it is full, the message waits. `auto`: merge if a turn is waiting, enqueue if the active turn makes or has
     made a change, otherwise interrupt. A message with a plan never merges; it waits. A message with a `sequence` is
     merged only into the one before it, and with `auto` interrupts nothing that was written after it."""
+    priority: Priority = "interactive"
+    """`interactive`: somebody waits for the reply. `batch`: nobody does. Batch turns are worked on a few at a time
+    beside a tenant's others, and have a day unless they name a deadline."""
     deadline_ms: int | None = Field(None, ge=100, le=86_400_000)
     """Time until the reply, from acceptance."""
     plan: dict[str, Any] | None = None
@@ -274,6 +261,8 @@ class TurnView(Contract):
     seq: int
     agent: str
     mode: str
+    priority: Priority
+    """`batch` only if no interactive message was merged into it or waited behind it before it was begun."""
     status: TurnStatus
     superseded_by: str | None
     action: str | None

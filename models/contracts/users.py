@@ -6,7 +6,8 @@ from uuid import UUID
 from pydantic import AfterValidator, Field
 
 from turnloom.models.contracts.base import Contract, Moment
-from turnloom.models.contracts.turn import Identifier, Locale, Timezone
+from turnloom.models.contracts.time_zone import Timezone
+from turnloom.models.contracts.turn import Identifier, Locale
 from turnloom.models.runtime.settings import settings
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]

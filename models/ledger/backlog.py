@@ -5,7 +5,7 @@ from uuid import UUID
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from turnloom.models.tables.turns import IN_BACKLOG, TurnRow
+from turnloom.models.tables.turns import IN_BACKLOG, IS_TAKEN, TurnRow
 
 
 def count(db: Session, at_most: int) -> dict[UUID, int]:
@@ -15,13 +15,19 @@ def count(db: Session, at_most: int) -> dict[UUID, int]:
     return dict(db.execute(query).all())
 
 
-def count_handed_out(db: Session, tenant_id: UUID) -> int:
-    """Return how many turns of a tenant's backlog have been handed to the planners."""
-    query = select(func.count()).where(text(IN_BACKLOG), TurnRow.tenant_id == tenant_id, TurnRow.sent_at.is_not(None))
-    return db.scalars(query).one()
+def count_handed_out(db: Session, tenant_id: UUID, priority: str = "interactive") -> int:
+    """Return how many turns of a class of a tenant's have been handed to the planners and need our work."""
+    of_tenant = (TurnRow.tenant_id == tenant_id, TurnRow.priority == priority)
+    return db.scalars(select(func.count()).where(text(IN_BACKLOG), *of_tenant, TurnRow.sent_at.is_not(None))).one()
 
 
-def count_by_status(db: Session) -> dict[str, int]:
-    """Return the backlog of all tenants, by status."""
-    query = select(TurnRow.status, func.count()).where(text(IN_BACKLOG)).group_by(TurnRow.status)
-    return dict(db.execute(query).all())
+def count_of_line(db: Session, line: int) -> int:
+    """Return how many turns of a user are in their tenant's line, or handed to the planners and need our work."""
+    return db.scalars(select(func.count()).where(text(IS_TAKEN), TurnRow.line == line)).one()
+
+
+def count_by_class(db: Session) -> dict[tuple[str, ...], int]:
+    """Return the backlog of all tenants, by status and priority."""
+    query = select(TurnRow.status, TurnRow.priority, func.count()).where(text(IN_BACKLOG))
+    rows = db.execute(query.group_by(TurnRow.status, TurnRow.priority)).all()
+    return {(status, priority): count for status, priority, count in rows}

@@ -9,9 +9,8 @@ from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.delay_causes import Facts, HeldTurn, OpenStep, Postponed
 from turnloom.models.contracts.plan import FINAL_STEP_STATUSES
-from turnloom.models.contracts.turn import TurnStatus
-from turnloom.models.ledger import backlog, workers
-from turnloom.models.runtime.settings import settings
+from turnloom.models.contracts.turn import Priority, TurnStatus
+from turnloom.models.ledger import backlog, limits, workers
 from turnloom.models.tables.conversations import ConversationRow
 from turnloom.models.tables.fragments import FragmentRow
 from turnloom.models.tables.steps import StepRow
@@ -87,8 +86,13 @@ def _earlier(db: Session, turn: TurnRow) -> tuple[UUID, TurnStatus] | None:
 def _held(db: Session, turn: TurnRow) -> HeldTurn | None:
     if turn.due_at is None or turn.sent_at is not None:
         return None
-    window = settings().tenant_window
-    return HeldTurn(turn.due_at, turn.settles_at, backlog.count_handed_out(db, turn.tenant_id), window)
+    allowed, priority = limits.of(db, turn.tenant_id), cast("Priority", turn.priority)
+    if turn.line is not None and turn.lined_up_at is None:
+        in_work = backlog.count_of_line(db, turn.line)
+        return HeldTurn(turn.due_at, turn.settles_at, "user", priority, in_work, allowed.user_window)
+    window = allowed.batch_window if priority == "batch" else allowed.window
+    in_work = backlog.count_handed_out(db, turn.tenant_id, priority)
+    return HeldTurn(turn.due_at, turn.settles_at, "tenant", priority, in_work, window)
 
 
 def _at_work(db: Session, turn: TurnRow) -> int:

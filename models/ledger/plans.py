@@ -14,12 +14,12 @@ from turnloom.models.contracts.event import Event, read_events
 from turnloom.models.contracts.material import Material
 from turnloom.models.contracts.plan import PLAN_FORMAT, Plan
 from turnloom.models.contracts.usage import LlmCall
+from turnloom.models.ledger.limits import windows
 from turnloom.models.ledger.replies import read_material
 from turnloom.models.ledger.steps import Capacity, ClaimedLane, Holder, read_lanes
 from turnloom.models.ledger.transitions import call
 from turnloom.models.ledger.turns import Ending, FinishedTurn, read_finished, write_ending
 from turnloom.models.ledger.usage import write_calls
-from turnloom.models.runtime.settings import settings
 from turnloom.models.tables.plans import PlanRow
 
 
@@ -197,7 +197,7 @@ def answer(
         begun=_write_begun(new.begun),
         end=write_ending(ending),
         calls=write_calls(calls),
-        window=settings().tenant_window,
+        windows=windows(),
     )
     if found is None:
         return None

@@ -45,6 +45,7 @@ class TurnSnapshot:
     seq: int
     agent: str
     mode: str | None
+    priority: str
     status: str
     superseded_by: UUID | None
     action: str | None

@@ -21,11 +21,11 @@ from turnloom.models.errors import NotFound
 from turnloom.models.ledger.cancellation import ClosedTurn, read_closed
 from turnloom.models.ledger.channel_items import ReceivedItem
 from turnloom.models.ledger.free_llm_slots import EMPTY, Crowded, LlmRoom
+from turnloom.models.ledger.limits import windows
 from turnloom.models.ledger.memory import Recalled, read_recalled
 from turnloom.models.ledger.recovery import LEASE_MS
 from turnloom.models.ledger.transitions import call, call_rows
 from turnloom.models.ledger.usage import read_allowances, read_usage, write_calls
-from turnloom.models.runtime.settings import settings
 from turnloom.models.tables.turns import TurnRow
 
 Outcome = Literal["opened", "merged", "repeated", "mismatched", "full", "busy", "moved", "later"]
@@ -33,10 +33,10 @@ _EXCHANGES = 24
 """Most earlier turns that are recalled word for word; packing chooses from them."""
 _RESULTS = 20
 """Most results of earlier turns that are recalled."""
-_COLUMNS = ("message_id", "agent", "mode", "llm", "on_error", "on_busy", "message", "callback_url")
+_COLUMNS = ("message_id", "agent", "mode", "llm", "on_error", "on_busy", "message", "callback_url", "priority")
 """Fields of a request that have a column of the same name."""
 _OF_NEW = (
-    *("id", "tenant_id", "conversation_id", "channel", "sequence", "may_open", "after_seq"),
+    *("id", "tenant_id", "conversation_id", "channel", "sequence", "may_open", "user_backlog", "after_seq"),
     *("default_agent", "deadline_ms", "order_ms", "burst_ms"),
 )
 """Fields of a new turn that the ledger takes under the same name."""
@@ -58,6 +58,8 @@ class NewTurn:
     request: TurnRequest
     may_open: bool = True
     """Whether the backlog has room. If not, only a repeated message is accepted."""
+    user_backlog: int | None = None
+    """Most turns of its user that may wait for the user's others; None: any number."""
     sequence: int | None = None
     """The sender's number of the message in its conversation: messages are worked on in this order."""
     order_ms: int = 0
@@ -179,8 +181,8 @@ def open_turns(db: psycopg.Connection, new_turns: Sequence[NewTurn], *, may_wait
     """Record messages in one commit. Without `may_wait`, messages that would have to wait for a lock are left out."""
     # Two commits that make the same conversations must do it in the same order, or they could deadlock.
     ordered = sorted(new_turns, key=lambda new: (new.tenant_id, new.conversation_id))
-    asked, window = Jsonb([_fields(new) for new in ordered]), settings().tenant_window
-    rows = call_rows(db, "open_turns", turns=asked, lease_ms=LEASE_MS, window=window, may_wait=may_wait)
+    asked = Jsonb([_fields(new) for new in ordered])
+    rows = call_rows(db, "open_turns", turns=asked, lease_ms=LEASE_MS, windows=windows(), may_wait=may_wait)
     opened = {
         new.id: OpenedTurn(outcome, turn_id, conversation_id, seq, is_sent, read_closed(closed))
         for new, (outcome, turn_id, conversation_id, seq, is_sent, closed) in zip(ordered, rows, strict=True)
@@ -253,7 +255,7 @@ def finish(
         attempt=attempt,
         end=write_ending(ending),
         calls=write_calls(calls),
-        window=settings().tenant_window,
+        windows=windows(),
     )
     return read_finished(found) if found else None
 
@@ -272,7 +274,7 @@ def read_finished(found: dict[str, Any]) -> FinishedTurn:
 
 def release_due(db: psycopg.Connection) -> list[UUID]:
     """Hand held turns that are due to the planners, as far as their tenants' windows have room."""
-    return [turn_id for (turn_id,) in call_rows(db, "release_due", window=settings().tenant_window)]
+    return [turn_id for (turn_id,) in call_rows(db, "release_due", windows=windows())]
 
 
 def get(db: Session, turn_id: UUID, tenant_id: UUID | None = None) -> TurnRow | None:

@@ -100,7 +100,9 @@ OBSERVED = {
     ),
     "turnloom_beat_alive": Metric("gauge", "1 while beat sends the periodic tasks, otherwise 0.", ()),
     "turnloom_turns": Metric(
-        "gauge", "Turns that are not final, by status, without those that wait for a person.", ("status",)
+        "gauge",
+        "Turns that are not final, by status and class (`interactive`, `batch`), without those that wait for a person.",
+        ("status", "priority"),
     ),
 }
 """Metrics that are measured whenever somebody asks: name -> its meaning."""

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from pydantic import AliasChoices, Field, PrivateAttr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
+from pydantic_settings import SettingsError
 
-from turnloom.models.contracts.field_descriptions import Described
 from turnloom.models.contracts.rate import Rate
-from turnloom.models.contracts.turn import Timezone
+from turnloom.models.contracts.time_zone import Timezone
 from turnloom.models.errors import Misconfigured
+from turnloom.models.runtime.environment_settings import EnvironmentSettings
 from turnloom.models.runtime.llm_endpoint import LlmEndpoint
 from turnloom.models.runtime.service_urls import Network, PostgresUrl, RedisUrl, ServiceUrl
-from turnloom.models.runtime.setting_faults import PREFIX, fault_of, unknown_variables
+from turnloom.models.runtime.setting_faults import fault_of, unknown_variables
 
 Placement = Literal["spread", "dense"]
 
@@ -29,32 +29,6 @@ LEAST_CONNECTIONS = 4
 
 ROOT = Path(__file__).resolve().parents[2]
 """Where prompts/ and migrations/ lie: the checkout, or site-packages of an installed wheel."""
-
-
-class EnvironmentSettings(Described, BaseSettings):
-    """Settings that are read from variables TURNLOOM_…: those of a process, or of a pack.
-
-    A pack's settings are a subclass of this in its module `settings`. Their names begin with the pack's name.
-    """
-
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX,
-        extra="ignore",
-        env_ignore_empty=True,
-        hide_input_in_errors=True,
-    )
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003 - pydantic's signature
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Read no files. Each further source looks at every field again, at each start of a process."""
-        return init_settings, env_settings
 
 
 Own = TypeVar("Own", bound=EnvironmentSettings)
@@ -115,7 +89,7 @@ class Settings(EnvironmentSettings):
     llm_temperature: dict[str, float] = dict.fromkeys(("plan", "repair", "revision", "critic", "context"), 0.1)
     """How freely the language model writes, by the purpose of the call, as a JSON object: plan, repair, revision,
     direct, reply, critic, context, summary. For others, and where an endpoint refuses it, its own default counts."""
-    llm_seed: dict[str, int] = {}
+    llm_seed: dict[str, int] = Field({})
     """The seed of the language model's choices, in the same form, for endpoints that know seeds."""
     llm_prices: str | None = None
     """Prices of language models in US dollars per million tokens, in addition to the shipped ones: JSON such as
@@ -124,12 +98,12 @@ class Settings(EnvironmentSettings):
     critic: Literal["auto", "off"] = "auto"
     """`off` sends every reply without a critic's check, whatever the agents' profiles say, to compare the two."""
 
-    packs: list[str] = ["dates", "hotel", "meetings", "notifications", "research", "travel"]
+    packs: list[str] = Field(["dates", "hotel", "meetings", "notifications", "research", "travel"])
     """Tool packs to load, as a JSON list. The embedded stack adds `sim`."""
     mcp_servers: Path | None = None
     """A file that names MCP servers whose tools plans may call, YAML or JSON; `turnloom mcp import` writes the list of
     these tools next to it."""
-    hooks: list[str] = []
+    hooks: list[str] = Field([])
     """Hooks around calls of tools and language models, as a JSON list of dotted paths, such as `["acme.hooks"]` or
     `["acme.hooks:auditor"]`. They run in this order, after those of installed packages."""
     prompts_dir: Path = ROOT / "prompts"
@@ -154,6 +128,8 @@ class Settings(EnvironmentSettings):
     and may search for others."""
     turn_deadline_ms: int = Field(600_000, ge=100)
     """Deadline of a turn that names none, counted from its acceptance."""
+    batch_deadline_ms: int = Field(86_400_000, ge=100)
+    """The same for a batch turn, which may wait for long."""
 
     approval_timeout_s: float = Field(86_400.0, gt=0)
     """How long a call waits for a person's approval; then it counts as rejected."""
@@ -171,6 +147,8 @@ class Settings(EnvironmentSettings):
     """How many messages one tenant may post, on all ways together."""
     tenant_backlog_limit: int = Field(10_000, ge=1)
     """Most unfinished turns of one tenant; above it, new messages get 503."""
+    user_backlog_limit: int = Field(1_000, ge=1)
+    """Most turns of one user that wait for the user's others; above it, the user's new messages get 503."""
     backlog_limit: int = Field(100_000, ge=1)
     """Most unfinished turns of all tenants; above it, new messages get 503."""
 
@@ -178,6 +156,13 @@ class Settings(EnvironmentSettings):
     """Most turns of one tenant that are handed to the workers at the same time. Its others are held, so that no other
     tenant waits behind them. 0: any number. About twice the number of tasks that the workers run at the same time keeps
     them busy."""
+    user_window: int = Field(4, ge=0)
+    """Most turns of one user that are handed to the workers, or in their tenant's line for them, at the same time. The
+    user's others wait behind these, so that nobody else does. Turns without a user count for their conversation. 0: any
+    number."""
+    batch_window: int = Field(4, ge=0)
+    """Most batch turns of one tenant that are handed to the workers at the same time, beside its others. 0: any
+    number."""
     burst_window_ms: int = Field(0, ge=0, le=10_000)
     """How long a new turn is held after each message, so that further messages can become a part of it; at most four
     times that in all."""
@@ -198,10 +183,10 @@ class Settings(EnvironmentSettings):
     0: any number."""
     api_streams_per_key: int = Field(0, ge=0)
     """Event streams that clients with one key may follow at one web process; further ones get 429. 0: any number."""
-    api_proxies: list[Network] = ["127.0.0.0/8", "::1"]
+    api_proxies: list[Network] = Field(["127.0.0.0/8", "::1"])
     """Addresses and networks of the proxies in front, as a JSON list. They speak for many clients and may hold any
     number of connections."""
-    cors_origins: list[str] = []
+    cors_origins: list[str] = Field([])
     """Websites whose pages may call the API from a browser, as a JSON list such as `["https://app.example.com"]`, or
     `["*"]`. Default: none. Such a page holds a key that its visitors can read."""
     api_url: ServiceUrl = "http://127.0.0.1:8000"
@@ -224,7 +209,7 @@ class Settings(EnvironmentSettings):
     """Key that signs the heads of the audit log about once a minute, so that changes by somebody without it are found.
     It has at least 32 characters; `turnloom secrets new-key` makes one. Keep the same key for as long as the log is
     kept. The embedded stack generates one."""
-    allowed_hosts: list[str] = []
+    allowed_hosts: list[str] = Field([])
     """Hosts that URLs of callers, users, language models or pages may reach although they are not public, or on ports
     other than 80 and 443. A JSON list of names and addresses, each with or without a port, and of networks, such as
     `["wiki.internal:8080", "10.1.0.0/16"]`."""

@@ -19,6 +19,8 @@ class TenantRow(Row):
     name: Mapped[str] = mapped_column(unique=True)
     budget: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
     """The budget of its turns for language models: the fields of `Budget` that set a limit."""
+    limits: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
+    """Its own limits: the fields of `Limits` that differ from the deployment's."""
     created_at: Mapped[datetime] = created_now()
 
 

@@ -15,6 +15,12 @@ plan."""
 IS_WAITING = "sent_at IS NULL AND ending IS NULL"
 """Condition of queued turns that are not handed to the planners yet. (It does not use their status, so that Postgres
 does not think the index of the backlog as good.)"""
+IS_IN_LINE = f"{IS_WAITING} AND lined_up_at IS NOT NULL"
+"""Condition of turns that wait for their tenant's window."""
+IS_BEHIND = f"{IS_WAITING} AND line IS NOT NULL AND lined_up_at IS NULL"
+"""Condition of turns that wait for other turns of their user."""
+IS_TAKEN = f"{IN_BACKLOG} AND lined_up_at IS NOT NULL"
+"""Condition of turns that count for their user: they wait for their tenant's window, or are out."""
 IS_DUE = "status IN ('queued', 'planning', 'running')"
 """Condition of turns that end at their deadline. Literal for the same reason."""
 IS_BROKEN = "status = 'failed' AND error ->> 'code' = 'internal_error'"
@@ -38,7 +44,12 @@ class TurnRow(Row):
             "seq",
             postgresql_where=text(IS_WAITING),
         ),
-        Index("turns_held_idx", "tenant_id", "due_at", postgresql_where=text(f"{IS_WAITING} AND due_at IS NOT NULL")),
+        Index(
+            "turns_held_idx", "due_at", postgresql_where=text(f"{IS_WAITING} AND due_at IS NOT NULL AND line IS NULL")
+        ),
+        Index("turns_line_idx", "tenant_id", "priority", "lined_up_at", postgresql_where=text(IS_IN_LINE)),
+        Index("turns_behind_idx", "line", "due_at", postgresql_where=text(IS_BEHIND)),
+        Index("turns_taken_idx", "line", postgresql_where=text(IS_TAKEN)),
         Index("turns_due_idx", "deadline_at", postgresql_where=text(IS_DUE)),
         Index(
             "turns_transcript_idx",
@@ -84,6 +95,7 @@ class TurnRow(Row):
     callback_url: Mapped[str | None]
     submitted_plan: Mapped[dict[str, Any] | None]
     status: Mapped[str]
+    priority: Mapped[str] = mapped_column(server_default="interactive")
     deadline_at: Mapped[datetime]
 
     attempt: Mapped[int] = mapped_column(server_default="0")
@@ -110,6 +122,11 @@ class TurnRow(Row):
     """The end of the wait for earlier messages that its sender's count shows to be missing."""
     due_at: Mapped[datetime | None]
     """When it may be handed to the planners; None while another turn of the conversation is active."""
+    line: Mapped[int | None] = mapped_column(BigInteger)
+    """The line of its user: a digest of tenant, priority and user, or conversation if nobody is named. None until it is
+    due."""
+    lined_up_at: Mapped[datetime | None]
+    """When it joined its tenant's line; None while as many turns of its user as may be there are there, or out."""
     sent_at: Mapped[datetime | None]
     """When it was handed to the planners; None while it is held, or another turn of its conversation is active."""
     recoveries: Mapped[int] = mapped_column(server_default="0")

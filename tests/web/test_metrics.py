@@ -124,7 +124,7 @@ def test_the_present_state_is_shown(client: FlaskClient) -> None:
 
     assert (seen["turnloom_worker_slots", "tools.io"], seen["turnloom_worker_slots", "plan"]) == (16, 0)
     assert seen["turnloom_beat_alive",] == 1
-    assert seen["turnloom_turns", "queued"] == 1
+    assert seen["turnloom_turns", "queued", "interactive"] == 1
     assert seen["turnloom_queue_messages", "tools.cpu"] == 0
 
 

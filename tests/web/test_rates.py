@@ -27,7 +27,7 @@ def limit(monkeypatch: pytest.MonkeyPatch, **rates: str) -> None:
 
 
 def test_a_users_messages_above_the_rate_are_refused(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer says which rates there are and when to come again. Other users are not concerned."""
+    """The answer says which rate it is and when to come again. Other users are not concerned."""
     limit(monkeypatch, user_rate="2/hour")
 
     assert statuses(client, "loud", 2) == [202, 202]
@@ -35,7 +35,7 @@ def test_a_users_messages_above_the_rate_are_refused(client: FlaskClient, monkey
 
     assert (refused.status_code, refused.get_json()["code"]) == (429, "rate_limited")
     assert 0 < int(refused.headers["Retry-After"]) <= 1_800
-    assert "2 a hour of a user" in refused.get_json()["detail"]
+    assert "user_rate allows 2 per hour of a user" in refused.get_json()["detail"]
     assert statuses(client, "quiet", 1) == [202]
     assert len(client.get("/v1/conversations").get_json()["items"]) == 3
 

@@ -37,6 +37,7 @@ _NAMES = 32
 """Most names that a header lists."""
 _OURS = ("conversation_id", "steps")
 """What in the metadata is for us."""
+_BATCH_TIER = "flex"
 _EXAMPLE = {"model": "travel", "messages": [{"role": "user", "content": "What is there to see in Rome?"}]}
 
 blueprint = APIBlueprint("openai", __name__, url_prefix="/v1", tag="OpenAI")
@@ -112,6 +113,7 @@ def _turn_request(chat: ChatRequest, transcript: Transcript) -> TurnRequest:
         "agent": chat.model,
         "user": {"id": chat.user} if chat.user else None,
         "conversation_id": metadata.get("conversation_id"),
+        "priority": "batch" if chat.service_tier == _BATCH_TIER else "interactive",
         "metadata": {name: value for name, value in metadata.items() if name not in _OURS},
     }
     try:
@@ -157,4 +159,6 @@ def _streamed(chat: ChatRequest, answer: TurnAccepted, opened: OpenedTurn) -> Re
 def _ignored(chat: ChatRequest, transcript: Transcript) -> list[str]:
     """Return the names of what has no effect, as far as a header can hold them."""
     named = {name for name, value in (chat.model_extra or {}).items() if value is not None and _NAME.fullmatch(name)}
+    if chat.service_tier not in (None, _BATCH_TIER):
+        named.add("service_tier")
     return sorted(named | transcript.ignored)[:_NAMES]

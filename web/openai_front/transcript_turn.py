@@ -36,11 +36,11 @@ def open_transcript(
         Invalid: the message asks for something that we do not support.
         Unavailable: the backlog is full, Postgres does not answer, or too many are waiting.
     """
-    with backlog.asking() as asked:
+    with backlog.asking(message.priority) as asked:
         new = _new_turn(transcript, message, manner, may_open=asked.may_open)
         opened = _opened_before(new) or _opened(new)
         asked.is_opened = opened.outcome == "opened"
-    return answer_for(new, opened), opened
+    return answer_for(new, opened, asked.full), opened
 
 
 def _new_turn(transcript: Transcript, message: TurnRequest, manner: Manner | None, *, may_open: bool) -> NewTurn:

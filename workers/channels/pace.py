@@ -16,9 +16,10 @@ def wait_ms(account: OpenAccount, recipient: str) -> int:
     pace = account.adapter.pace(account.account)
     rates = [*_bucket(pace.number), *_bucket(pace.recipient)]
     try:
-        return int(run_script("pace", [_number(account), _recipient(account, recipient)], rates))
+        wait, _ = run_script("pace", [_number(account), _recipient(account, recipient)], rates)
     except Unavailable:
         return 0
+    return int(wait)
 
 
 def pause(account: OpenAccount, recipient: str, asked: TryLater, pause_ms: int) -> None:

@@ -12,6 +12,7 @@ from turnloom.models.schema.roles import APPLICATION_ROLE
 from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.tools.pack_index import branches, find_packs
 from turnloom.workers.cli.demo_users import put_demo_users
+from turnloom.workers.cli.limits import limits
 from turnloom.workers.cli.usage import budget
 
 
@@ -84,3 +85,4 @@ def show_secret(name: str, rotated: bool, as_json: bool) -> None:
 
 
 tenant.add_command(budget)
+tenant.add_command(limits)

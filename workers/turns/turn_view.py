@@ -23,6 +23,7 @@ def turn_view(turn: TurnSnapshot, agents: Agents) -> TurnView:
             "seq": turn.seq,
             "agent": turn.agent,
             "mode": turn.mode or (agent.mode if agent else "auto"),
+            "priority": turn.priority,
             "status": turn.status,
             "superseded_by": str(turn.superseded_by) if turn.superseded_by else None,
             "action": turn.action,

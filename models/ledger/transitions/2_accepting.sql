@@ -7,63 +7,186 @@ returns timestamptz language sql immutable as $$
   select greatest(p_at, p_turn.settles_at, case when p_turn.sequence > p_last_sequence + 1 then p_turn.awaits_until end)
 $$;
 
--- How many more turns of a tenant may be handed to the planners: its window less those that are out. Null: any number.
--- Nothing is locked, so that a few too many may be out where several processes count at once. The order is that of the
--- index: without it Postgres, which takes a long backlog for as many turns sent, would rather read the table until it
--- has enough. And one plan serves every window: to plan anew for each costs ten times what the counting does.
-create function hot.room(p_tenant uuid, p_window int) returns int language plpgsql stable
-set plan_cache_mode = force_generic_plan as $$
+-- The limits of a tenant that say how many of its turns are handed to the planners: the deployment's `p_windows`
+-- {window, user_window, batch_window}, or those of its own. 0: any number.
+create function hot.windows(p_tenant uuid, p_windows jsonb) returns jsonb language plpgsql stable as $$
 begin
-  return case when p_window > 0 then p_window - (select count(*) from (
-    select from turns where tenant_id = p_tenant and status in ('queued', 'planning', 'running', 'responding')
-                        and sent_at is not null order by status, sent_at limit p_window) handed_out) end;
+  return p_windows || (select limits from tenants where id = p_tenant);
 end $$;
 
--- Hands a tenant's held turns that are due to the planners, first come first served, as far as its window has room.
--- Who holds a turn's lock may be about to change when it is due, so such a turn is left for the next time: to wait,
--- with turns of many conversations locked, could be a deadlock. Out: their ids, which are the caller's to dispatch.
-create function hot.release(p_tenant uuid, p_window int) returns uuid[] language plpgsql
-set plan_cache_mode = force_generic_plan as $$
+-- The line that a turn waits in: that of its tenant, class and user. Who is not named is known by the conversation.
+create function hot.line_of(p_turn turns) returns bigint language sql stable as $$
+  select hashtextextended(p_turn.tenant_id::text || p_turn.priority || coalesce(
+           'user ' || (p_turn.person ->> 'id'), 'conversation ' || p_turn.conversation_id), 0)
+$$;
+
+-- How many more turns of a line may wait for their tenant's window, or be out. Null: any number.
+-- Nothing is locked, so that a few too many may be out where several processes count at once; the same holds of
+-- hot.handed_out. Their order is that of the index: without it Postgres, which takes a long backlog for as many turns
+-- sent, would rather read the table until it has enough. And one plan serves every window: to plan anew for each costs
+-- ten times what the counting does.
+create function hot.line_room(p_line bigint, p_user_window int) returns int language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+begin
+  return case when p_user_window > 0 then p_user_window - (select count(*) from (
+    select from turns where line = p_line and status in ('queued', 'planning', 'running', 'responding')
+                        and lined_up_at is not null order by line limit p_user_window) taken) end;
+end $$;
+
+-- How many turns of a tenant and class are handed to the planners. Counts at most `p_most`.
+create function hot.handed_out(p_tenant uuid, p_priority text, p_most int) returns int language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+begin
+  return (select count(*) from (
+    select from turns where tenant_id = p_tenant and status in ('queued', 'planning', 'running', 'responding')
+                        and sent_at is not null and priority = p_priority
+     order by status, sent_at limit p_most) handed_out);
+end $$;
+
+-- How many more turns of a tenant and class may be handed to the planners. Null: any number. Batch turns have a window
+-- of their own; of that they keep one place while the interactive ones fill theirs.
+create function hot.room(p_tenant uuid, p_priority text, p_windows jsonb) returns int language plpgsql as $$
 declare
-  v_at timestamptz := clock_timestamp();
-  v_released uuid[];
+  v_window int := (p_windows ->> 'window')::int;
+begin
+  if p_priority = 'batch' then
+    v_window := case when v_window > 0 and hot.handed_out(p_tenant, 'interactive', v_window) = v_window then 1
+                     else (p_windows ->> 'batch_window')::int end;
+  end if;
+  return case when v_window > 0 then v_window - hot.handed_out(p_tenant, p_priority, v_window) end;
+end $$;
+
+-- Gives a turn that is due its place: out with the planners where there is room; else in its tenant's line, if its user
+-- has room there; else it waits for its user. The caller writes the row.
+create function hot.place(t turns, p_windows jsonb, p_at timestamptz) returns turns language plpgsql as $$
+declare
+  w jsonb := hot.windows(t.tenant_id, p_windows);
+begin
+  t.line := hot.line_of(t);
+  if coalesce(hot.line_room(t.line, (w ->> 'user_window')::int) > 0, true) then
+    t.lined_up_at := p_at;
+    t.sent_at := case when coalesce(hot.room(t.tenant_id, t.priority, w) > 0, true) then p_at end;
+  end if;
+  return t;
+end $$;
+
+-- Puts the turns that wait for their user, the one that is due longest first, at the end of their tenant's line, as far
+-- as the user has room there. `p_windows`: the tenant's. As in hot.release_class, nothing reads all of them.
+create function hot.line_up(p_line bigint, p_windows jsonb) returns void language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_sort = off as $$
+declare
+  v_next uuid[];
 begin
   if not exists (
-    select from turns where tenant_id = p_tenant and sent_at is null and ending is null and due_at <= v_at) then
-    return '{}';
+    select from turns where line = p_line and sent_at is null and ending is null and lined_up_at is null) then
+    return;
   end if;
-  with due as (
-    select id from turns where tenant_id = p_tenant and sent_at is null and ending is null and due_at <= v_at
-     order by due_at limit least(hot.room(p_tenant, p_window), 500) for no key update skip locked
-  ), released as (
-    update turns t set sent_at = v_at from due where t.id = due.id and t.tenant_id = p_tenant returning t.id, t.due_at
-  )
-  select coalesce(array_agg(id order by due_at), '{}') into v_released from released;
-  return v_released;
+  v_next := array(
+    select id from turns where line = p_line and sent_at is null and ending is null and lined_up_at is null
+     order by due_at limit least(hot.line_room(p_line, (p_windows ->> 'user_window')::int), 500)
+       for no key update skip locked);
+  update turns set lined_up_at = clock_timestamp() where id = any (v_next);
 end $$;
 
--- The same for all tenants that have held turns; only one process at a time does so. Out: their ids.
-create function hot.release_due(p_window int) returns setof uuid language plpgsql as $$
+-- Hands a class of a tenant's turns to the planners, in the order of its line, as far as there is room.
+-- Who holds a turn's lock may be about to change when it is due, so such a turn is left for the next time: to wait,
+-- with turns of many conversations locked, could be a deadlock. Postgres does not know how few are wanted: it must not
+-- sort the whole line, nor join with all of the tenant's turns. Out: their ids.
+create function hot.release_class(p_tenant uuid, p_priority text, p_windows jsonb) returns uuid[] language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_sort = off as $$
+declare
+  v_first uuid[];
+begin
+  v_first := array(
+    select id from turns where tenant_id = p_tenant and priority = p_priority and sent_at is null and ending is null
+                           and lined_up_at is not null
+     order by lined_up_at limit least(hot.room(p_tenant, p_priority, p_windows), 500) for no key update skip locked);
+  update turns set sent_at = clock_timestamp() where id = any (v_first) and tenant_id = p_tenant;
+  return v_first;
+end $$;
+
+-- Lets the next turns of these lines join their tenant's, and hands the tenant's turns to the planners as far as its
+-- windows have room. Out: their ids, which are the caller's to dispatch.
+create function hot.release(p_tenant uuid, p_windows jsonb, p_lines bigint[]) returns uuid[] language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  w jsonb := hot.windows(p_tenant, p_windows);
+begin
+  perform hot.line_up(line, w) from unnest(p_lines) line where line is not null;
+  if not exists (select from turns where tenant_id = p_tenant and sent_at is null and ending is null
+                                     and lined_up_at is not null) then
+    return '{}';
+  end if;
+  return hot.release_class(p_tenant, 'interactive', w) || hot.release_class(p_tenant, 'batch', w);
+end $$;
+
+-- Finds users that have room although none of their turns has just ended: a turn began to wait for a person, the limit
+-- was raised, or two commits counted at once. A hundred of those whose turns wait are looked at, from any place on.
+create function hot.line_up_missed(p_windows jsonb) returns void language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  v_first bigint := ((random() - 0.5) * 1.8e19)::bigint;
+  v_line bigint := v_first;
+  v_tenant uuid;
+  v_is_round boolean := false;
+begin
+  for place in 1..100 loop
+    select line, tenant_id into v_line, v_tenant from turns
+     where sent_at is null and ending is null and lined_up_at is null and line > v_line order by line limit 1;
+    if not found and not v_is_round then
+      v_is_round := true;
+      select line, tenant_id into v_line, v_tenant from turns
+       where sent_at is null and ending is null and lined_up_at is null and line is not null order by line limit 1;
+    end if;
+    exit when not found or (v_is_round and v_line > v_first);
+    perform hot.line_up(v_line, hot.windows(v_tenant, p_windows));
+  end loop;
+end $$;
+
+-- Gives the turns whose time has come their places. Out: the ids of those that are out with the planners.
+create function hot.place_due(p_windows jsonb) returns setof uuid language plpgsql as $$
+declare
+  v_at timestamptz := clock_timestamp();
+  t turns;
+begin
+  for t in select * from turns
+            where sent_at is null and ending is null and line is null and due_at <= v_at
+            order by due_at limit 500 for no key update skip locked loop
+    t := hot.place(t, p_windows, v_at);
+    update turns set line = t.line, lined_up_at = t.lined_up_at, sent_at = t.sent_at
+     where id = t.id and tenant_id = t.tenant_id;
+    if t.sent_at is not null then
+      return next t.id;
+    end if;
+  end loop;
+end $$;
+
+-- The same as hot.release for all tenants, and for turns that are due by now; only one process at a time does so.
+-- Out: the ids of the turns that are the caller's to dispatch.
+create function hot.release_due(p_windows jsonb) returns setof uuid language plpgsql as $$
 declare
   v_tenant uuid := '00000000-0000-0000-0000-000000000000';
 begin
   if not pg_try_advisory_xact_lock(hashtext('turnloom.release')) then
     return;
   end if;
+  perform hot.line_up_missed(p_windows);
   loop
     select tenant_id into v_tenant from turns
-     where sent_at is null and ending is null and due_at is not null and tenant_id > v_tenant
+     where sent_at is null and ending is null and lined_up_at is not null and tenant_id > v_tenant
      order by tenant_id limit 1;
     exit when not found;
-    return query select unnest(hot.release(v_tenant, p_window));
+    return query select unnest(hot.release(v_tenant, p_windows, '{}'));
   end loop;
+  return query select hot.place_due(p_windows);
 end $$;
 
 -- Lets the conversation's active turn wait behind a message that its sender had written before it, if no planner has
 -- claimed it; a message about it that is under way then starts nothing. The caller holds the conversation's lock.
 create function hot.step_aside(p_active uuid, p_sequence bigint) returns boolean language plpgsql as $$
 begin
-  update turns set due_at = null, sent_at = null where id = p_active and status = 'queued' and sequence > p_sequence;
+  update turns set due_at = null, line = null, lined_up_at = null, sent_at = null
+   where id = p_active and status = 'queued' and sequence > p_sequence;
   return found;
 end $$;
 
@@ -131,7 +254,8 @@ end $$;
 -- Folds a message into a turn of its conversation that no planner has claimed, if that one asks for the same (agent,
 -- mode, language model, manner, callback, no plan of the caller's), its sender's count allows it, there is room: 8000
 -- characters, as in one message. Further messages are awaited for another burst window, until four of them have passed
--- since the first. Out: that turn, or null.
+-- since the first; it is given its place when it is due. It is a batch turn only if all its messages are: the classes'
+-- names are in the order of their rank. Out: that turn, or null.
 create function hot.merge_message(p_active uuid, p_turn turns, p_burst_ms int) returns turns language plpgsql as $$
 declare
   t turns;
@@ -144,7 +268,11 @@ begin
          callback_url = coalesce(x.callback_url, p_turn.callback_url),
          settles_at = greatest(x.settles_at, least(v_settles_at, x.created_at + 4 * v_window)),
          due_at = case when x.due_at is not null then
-                    greatest(x.due_at, least(v_settles_at, x.created_at + 4 * v_window)) end
+                    greatest(x.due_at, least(v_settles_at, x.created_at + 4 * v_window)) end,
+         priority = greatest(x.priority, p_turn.priority),
+         line = case when x.sent_at is not null or (v_window is null and p_turn.priority <= x.priority) then x.line end,
+         lined_up_at = case when x.sent_at is not null or (v_window is null and p_turn.priority <= x.priority)
+                         then x.lined_up_at end
    where x.id = hot.turn_to_join(p_active, p_turn) and x.status = 'queued'
      and x.submitted_plan is null and p_turn.submitted_plan is null
      and hot.may_join(p_turn, x)
@@ -188,9 +316,9 @@ end $$;
 
 -- What opening a turn has come to.
 -- Outcome: opened; merged (into the turn that is told); repeated or mismatched (this message id came before, with the
--- same or another body); full (it did not, and the backlog has no room); busy; moved (the conversation has more turns
--- than the message's sender knew); later (hot.is_free). `is_sent`: the turn
--- is the caller's to dispatch. `closed` is what hot.close_turn says of the turn that this one takes the place of.
+-- same or another body); full (it did not, and the backlog, or its user's, has no room); busy; moved (the conversation
+-- has more turns than the message's sender knew); later (hot.is_free). `is_sent`: the turn is the caller's to dispatch.
+-- `closed` is what hot.close_turn says of the turn that this one takes the place of.
 create type hot.opened as (outcome text, turn_id uuid, conversation_id text, seq int, is_sent boolean, closed jsonb);
 
 -- What has come of a message before. The outcome is null where it is new. The caller holds hot.message_lock.
@@ -209,6 +337,29 @@ begin
            where m.tenant_id = p_tenant and m.channel = p_channel and m.message_id = p_message_id) known
     join turns x on x.id = known.id;
   return o;
+end $$;
+
+-- Lets the batch turns of a conversation that are not handed to the planners yet count as interactive, because an
+-- interactive one is to wait behind them. The caller holds the conversation's lock.
+create function hot.hasten(p_turn turns) returns void language sql as $$
+  update turns set priority = 'interactive', line = null, lined_up_at = null
+   where tenant_id = p_turn.tenant_id and conversation_id = p_turn.conversation_id
+     and sent_at is null and ending is null and priority = 'batch'
+$$;
+
+-- Whether as many turns of a message's user as may be wait for the user's others. Null: any number may.
+create function hot.is_crowded(p_turn turns, p_most int) returns boolean language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  t turns := p_turn;
+begin
+  if t.person ->> 'id' is null then
+    select coalesce(c.person, '{}') into t.person from conversations c
+     where c.tenant_id = t.tenant_id and c.id = t.conversation_id;
+  end if;
+  return t.person ->> 'id' is not null and p_most <= (select count(*) from (
+    select from turns x where x.line = hot.line_of(t) and x.sent_at is null and x.ending is null
+                          and x.lined_up_at is null order by x.due_at limit p_most) behind);
 end $$;
 
 -- Brings a message to a conversation that is busy with a turn, and whose lock the caller holds. The outcome is null
@@ -232,6 +383,9 @@ begin
     end if;
   elsif v_policy in ('interrupt', 'rollback') then
     o.closed := hot.close_turn(p_active, 'superseded', p_turn.id, p_lease_ms);
+  end if;
+  if p_turn.priority = 'interactive' then
+    perform hot.hasten(p_turn);
   end if;
   return o;
 end $$;
@@ -268,7 +422,7 @@ end $$;
 
 -- Stores a turn that its conversation has counted, with its first event, and decides when it is due. Out: whether it is
 -- the caller's to dispatch.
-create function hot.store_turn(t turns, p_new jsonb, p_is_active boolean, p_last_sequence bigint, p_window int,
+create function hot.store_turn(t turns, p_new jsonb, p_is_active boolean, p_last_sequence bigint, p_windows jsonb,
                                p_at timestamptz)
 returns boolean language plpgsql as $$
 begin
@@ -277,17 +431,19 @@ begin
                       p_at + make_interval(secs => (p_new ->> 'order_ms')::int / 1000.0) end;
   if p_is_active then
     t.due_at := hot.due_at(t, p_last_sequence, p_at);
-    t.sent_at := case when t.due_at = p_at and coalesce(hot.room(t.tenant_id, p_window) > 0, true) then p_at end;
+    if t.due_at = p_at then
+      t := hot.place(t, p_windows, p_at);
+    end if;
   end if;
   insert into turns (id, tenant_id, conversation_id, seq, sequence, last_sequence, channel, message_id, body_hash,
                      agent, mode, llm, manner, transcript_digest, on_error, on_busy, message, person, extra,
-                     callback_url, submitted_plan, status, last_event, deadline_at, settles_at, awaits_until, due_at,
-                     sent_at, created_at)
+                     callback_url, submitted_plan, status, priority, last_event, deadline_at, settles_at, awaits_until,
+                     due_at, line, lined_up_at, sent_at, created_at)
   values (t.id, t.tenant_id, t.conversation_id, t.seq, t.sequence, t.sequence, t.channel, t.message_id, t.body_hash,
           t.agent, t.mode, t.llm, t.manner, t.transcript_digest, t.on_error, t.on_busy, t.message, t.person, t.extra,
-          t.callback_url, t.submitted_plan, 'queued', 1,
+          t.callback_url, t.submitted_plan, 'queued', t.priority, 1,
           p_at + make_interval(secs => (p_new ->> 'deadline_ms')::int / 1000.0), t.settles_at, t.awaits_until, t.due_at,
-          t.sent_at, p_at);
+          t.line, t.lined_up_at, t.sent_at, p_at);
   insert into turn_events (turn_id, seq, tenant_id, type, data, at)
   values (t.id, 1, t.tenant_id, 'turn.queued', jsonb_build_object('conversation_id', t.conversation_id, 'seq', t.seq),
           p_at);
@@ -315,7 +471,7 @@ end $$;
 -- channel's message has an `item` for hot.keep_item.
 -- Who opens several in one transaction, in the order of their conversations, may not wait: what is not free has the
 -- outcome `later`. Every row is written once, with all that comes with it: this is what a message costs.
-create function hot.open_turn(p_new jsonb, p_lease_ms int, p_window int, p_may_wait boolean)
+create function hot.open_turn(p_new jsonb, p_lease_ms int, p_windows jsonb, p_may_wait boolean)
 returns hot.opened language plpgsql as $$
 declare
   t turns := jsonb_populate_record(null::turns, p_new);
@@ -332,7 +488,7 @@ begin
   end if;
   if o.outcome is not null then
     return o;
-  elsif not (p_new ->> 'may_open')::boolean then
+  elsif not (p_new ->> 'may_open')::boolean or hot.is_crowded(t, (p_new ->> 'user_backlog')::int) then
     return ('full', null, t.conversation_id, null, false, null)::hot.opened;
   end if;
   -- A second round is for whoever finds no conversation and then loses the race to make it.
@@ -362,11 +518,11 @@ begin
   t.agent := coalesce(t.agent, c.agent);
   t.person := c.person;
   return ('opened', t.id, c.id, t.seq, hot.store_turn(t, p_new, c.active_turn_id = t.id, coalesce(c.last_sequence, 0),
-                                                      p_window, v_at), o.closed)::hot.opened;
+                                                      p_windows, v_at), o.closed)::hot.opened;
 end $$;
 
 -- Opens turns: [`p_new` of hot.open_turn], in the order of their conversations.
-create function hot.open_turns(p_turns jsonb, p_lease_ms int, p_window int, p_may_wait boolean)
+create function hot.open_turns(p_turns jsonb, p_lease_ms int, p_windows jsonb, p_may_wait boolean)
 returns setof hot.opened language sql as $$
-  select o.* from jsonb_array_elements(p_turns) new, hot.open_turn(new, p_lease_ms, p_window, p_may_wait) o
+  select o.* from jsonb_array_elements(p_turns) new, hot.open_turn(new, p_lease_ms, p_windows, p_may_wait) o
 $$;

@@ -99,10 +99,10 @@ end $$;
 
 -- Writes what a turn leaves to its conversation. If that was busy with it, its next queued turn becomes the active one.
 -- The caller holds the locks of both, and has counted its audit record already. `p_slots` of null leave those that it
--- has.
+-- has. Out: the line of the next turn, if it is due.
 create function hot.leave_conversation(c conversations, p_turn uuid, p_last_sequence bigint, p_slots jsonb,
                                        p_usage jsonb, p_at timestamptz)
-returns void language plpgsql as $$
+returns bigint language plpgsql as $$
 declare
   n turns;
 begin
@@ -117,13 +117,16 @@ begin
     c.usage := hot.add_usage(c.usage, p_usage);
     c.slots := coalesce(p_slots, c.slots);
     if n.id is not null then
-      update turns set due_at = hot.due_at(n, c.last_sequence, p_at) where id = n.id;
+      n.due_at := hot.due_at(n, c.last_sequence, p_at);
+      n.line := case when n.due_at = p_at then hot.line_of(n) end;
+      update turns set due_at = n.due_at, line = n.line where id = n.id;
     end if;
   end if;
   update conversations
      set active_turn_id = c.active_turn_id, last_sequence = c.last_sequence, updated_at = c.updated_at,
          usage = c.usage, slots = c.slots, audit_seq = c.audit_seq, audit_hash = c.audit_hash
    where tenant_id = c.tenant_id and id = c.id;
+  return n.line;
 end $$;
 
 -- Puts what is sent of a turn that becomes final into the outboxes. The caller holds the locks of the conversation and
@@ -140,14 +143,14 @@ begin
 end $$;
 
 -- Ends a turn under its fence, with its reply, makes the conversation's next queued turn the active one, and hands to
--- the planners what its tenant's window now has room for: one commit. (A turn that was closed while it waited ends
+-- the planners what its tenant's windows now have room for: one commit. (A turn that was closed while it waited ends
 -- without having been active: its conversation stays where it is.)
 -- `p_end`: {status, reply, output, error, bound, slots}; what is null is left out.
 -- The state that the turn leaves, these slots or those of its plan, becomes the conversation's, unless the turn was
 -- rolled back: then what it found is forgotten, too.
 -- Nobody sends the reply of a superseded turn, so it is not announced.
 -- Null: the claim was lost. Out: {events, released: turn ids}, and what hot.queue_answers says.
-create function hot.finish_turn(p_turn uuid, p_attempt int, p_end jsonb, p_calls jsonb, p_window int)
+create function hot.finish_turn(p_turn uuid, p_attempt int, p_end jsonb, p_calls jsonb, p_windows jsonb)
 returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_status text := p_end ->> 'status';
@@ -160,6 +163,7 @@ declare
   v_events jsonb;
   c conversations;
   v_usage jsonb;
+  v_next bigint;
 begin
   select * into c from conversations y
    where (y.tenant_id, y.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
@@ -189,16 +193,16 @@ begin
     v_slots := null;
     perform hot.forget_found(t);
   end if;
-  perform hot.leave_conversation(c, p_turn, t.last_sequence, v_slots, v_usage, v_at);
+  v_next := hot.leave_conversation(c, p_turn, t.last_sequence, v_slots, v_usage, v_at);
   perform hot.store_calls(t, p_calls, v_at);
-  return jsonb_build_object('events', v_events, 'released', hot.release(t.tenant_id, p_window))
+  return jsonb_build_object('events', v_events, 'released', hot.release(t.tenant_id, p_windows, array[t.line, v_next]))
          || hot.queue_answers(t, v_status, v_at);
 end $$;
 
 -- Records a plan without steps, and ends its turn with the planner's own answer: one commit after the claim.
 -- Null: the claim was lost. Out: as hot.finish_turn, and the events of the record.
 create function hot.answer_turn(p_turn uuid, p_attempt int, p_plan jsonb, p_begun jsonb, p_end jsonb, p_calls jsonb,
-                                p_window int)
+                                p_windows jsonb)
 returns jsonb language plpgsql as $$
 declare
   v_recorded jsonb;
@@ -210,6 +214,6 @@ begin
   if v_recorded is null then
     return null;
   end if;
-  return hot.finish_turn(p_turn, p_attempt, p_end, p_calls, p_window)
+  return hot.finish_turn(p_turn, p_attempt, p_end, p_calls, p_windows)
          || jsonb_build_object('recorded', v_recorded -> 'events');
 end $$;

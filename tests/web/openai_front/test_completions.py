@@ -149,6 +149,20 @@ def test_parameters_without_meaning_are_listed(client: FlaskClient) -> None:
     assert answer.headers["X-Turnloom-Ignored"] == "logit_bias, messages.system, temperature, tools"
 
 
+@pytest.mark.parametrize(
+    ("tier", "priority", "ignored"),
+    [("flex", "batch", None), ("priority", "interactive", "service_tier"), (None, "interactive", None)],
+)
+def test_the_flexible_tier_is_a_batch(
+    client: FlaskClient, tier: str | None, priority: str, ignored: str | None
+) -> None:
+    """Nobody waits for such a reply, as with OpenAI's own. Other tiers have no meaning here."""
+    answer = post(client, _HI, service_tier=tier)
+
+    turn = client.get(f"/v1/turns/{answer.headers['X-Turnloom-Turn-Id']}").get_json()
+    assert (turn["priority"], answer.headers.get("X-Turnloom-Ignored")) == (priority, ignored)
+
+
 def test_a_client_that_leaves_does_not_stop_its_turn(client: FlaskClient) -> None:
     """The turn is recorded before the stream begins, and goes on without it."""
     answer = post(client, _HI)

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Field
 
 from turnloom.models.contracts.base import Contract
-from turnloom.models.contracts.turn import TimezoneHint
+from turnloom.models.contracts.time_zone import TimezoneHint
 from turnloom.models.errors import NeedsInput
 from turnloom.models.runtime.local_time import timezone_of
 from turnloom.tools.context import ToolContext

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, Field, SecretStr
 
-from turnloom.models.runtime.settings import EnvironmentSettings
+from turnloom.models.runtime.environment_settings import EnvironmentSettings
 
 
 class MiniHotelCredentials(BaseModel):

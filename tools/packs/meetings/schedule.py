@@ -9,7 +9,7 @@ from pydantic import Field
 
 from turnloom.models.contracts.artifact import Table, TableArtifact
 from turnloom.models.contracts.base import Contract, Moment
-from turnloom.models.contracts.turn import TimezoneHint
+from turnloom.models.contracts.time_zone import TimezoneHint
 from turnloom.models.errors import NeedsInput, ToolFailed
 from turnloom.models.ledger import users
 from turnloom.models.ledger.users import Contact, DirectoryUser

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from turnloom.models.runtime.settings import EnvironmentSettings
+from turnloom.models.runtime.environment_settings import EnvironmentSettings
 
 
 class SimSettings(EnvironmentSettings):

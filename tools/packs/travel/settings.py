@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from turnloom.models.runtime.settings import EnvironmentSettings
+from turnloom.models.runtime.environment_settings import EnvironmentSettings
 
 
 class TravelSettings(EnvironmentSettings):

@@ -1,0 +1,54 @@
+"""A burst of one user, or a batch, delays nobody else of its tenant, on the whole stack."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any
+
+import httpx2
+import pytest
+
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.settings import settings
+
+_BURST = 24
+_PLAN = {"steps": [{"id": "a", "tool": "sim.wait", "args": {"ms": 300}}]}
+
+
+def _ended(api: httpx2.Client, **body: Any) -> dict[str, Any]:
+    """Post a message and return its finished turn."""
+    answer = api.post("/v1/turns", params={"wait": 30}, json={"message": "go", "plan": _PLAN, **body})
+    assert answer.status_code == httpx2.codes.OK, answer.text
+    turn: dict[str, Any] = answer.json()
+    return turn
+
+
+def _of_a_user() -> dict[str, Any]:
+    return {"user": {"id": f"many-{new_id()}"}}
+
+
+def _of_a_batch() -> dict[str, Any]:
+    return {"priority": "batch"}
+
+
+@pytest.mark.parametrize("makes", [_of_a_user, _of_a_batch])
+def test_a_burst_goes_a_few_at_a_time_and_is_passed(api: httpx2.Client, makes: Callable[[], dict[str, Any]]) -> None:
+    """Whoever comes after it ends before most of it, and it never has more turns in work than its window allows."""
+    of_burst = makes()
+    with ThreadPoolExecutor(_BURST) as pool:
+        burst = [pool.submit(_ended, api, **of_burst) for _ in range(_BURST)]
+        burst[0].result()
+        other = _ended(api, user={"id": f"one-{new_id()}"})
+        turns = [each.result() for each in burst]
+
+    assert {turn["priority"] for turn in turns} == {of_burst.get("priority", "interactive")}
+    spans = [(_begun(turn), _begun(turn) + turn["timings"]["tools_ms"]) for turn in turns]
+    most = max(sum(begun <= at < ended for begun, ended in spans) for at, _ in spans)
+    assert most <= max(settings().user_window, settings().batch_window) + 2
+    other_end = _begun(other) + other["timings"]["tools_ms"]
+    assert sum(ended < other_end for _, ended in spans) < _BURST / 2
+
+
+def _begun(turn: dict[str, Any]) -> float:
+    """Return when a turn's step started, in milliseconds of the ledger's clock."""
+    return datetime.fromisoformat(turn["steps"][0]["started_at"]).timestamp() * 1_000
