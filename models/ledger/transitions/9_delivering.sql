@@ -11,10 +11,10 @@ declare
   i channel_items := jsonb_populate_record(null::channel_items, p_item);
   v_at timestamptz := clock_timestamp();
 begin
-  insert into channel_items (tenant_id, id, webhook_id, channel, kind, provider_id, status, conversation_id, turn_id,
-                             recipient, detail, at, created_at)
-  values (i.tenant_id, i.id, i.webhook_id, i.channel, i.kind, i.provider_id, coalesce(i.status, ''), i.conversation_id,
-          p_turn, i.recipient, coalesce(i.detail, '{}'), coalesce(i.at, v_at), v_at)
+  insert into channel_items (tenant_id, id, webhook_id, channel, kind, provider_id, reference, status, conversation_id,
+                             turn_id, recipient, detail, at, created_at)
+  values (i.tenant_id, i.id, i.webhook_id, i.channel, i.kind, i.provider_id, i.reference, coalesce(i.status, ''),
+          i.conversation_id, p_turn, i.recipient, coalesce(i.detail, '{}'), coalesce(i.at, v_at), v_at)
   on conflict do nothing;
   if not found then
     return false;
@@ -98,15 +98,19 @@ begin
 end $$;
 
 -- Puts the reply of a turn that a channel's message has opened into the outbox: one part, which is not rendered yet.
--- Nobody is sent the reply of a superseded turn. The caller holds the locks of the conversation and the turn.
+-- Nobody is sent the reply of a superseded turn, or of one that was cancelled because its messages were deleted. The
+-- caller holds the locks of the conversation and the turn.
 create function hot.queue_delivery(t turns, p_status text, p_at timestamptz) returns void language plpgsql as $$
 begin
   insert into deliveries (turn_id, part, tenant_id, conversation_id, channel, recipient, status, queued_at, due_at,
                           finished_at)
   select t.id, 1, t.tenant_id, t.conversation_id, t.channel, i.recipient,
-         case p_status when 'superseded' then 'withheld' else 'pending' end, p_at, p_at + interval '2 seconds',
-         case p_status when 'superseded' then p_at end
-    from channel_items i where i.turn_id = t.id and i.kind = 'message' order by i.at desc, i.id desc limit 1
+         case when i.is_unwanted then 'withheld' else 'pending' end, p_at, p_at + interval '2 seconds',
+         case when i.is_unwanted then p_at end
+    from (select m.recipient,
+                 p_status = 'superseded' or (p_status = 'cancelled' and m.detail ? 'deleted') as is_unwanted
+            from channel_items m where m.turn_id = t.id and m.kind = 'message'
+           order by m.detail ? 'deleted', m.at desc, m.id desc limit 1) i
   on conflict do nothing;
 end $$;
 
