@@ -74,7 +74,7 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class ChangedMessage:
-    """What an edit or a deletion has come to."""
+    """The outcome of an edit or a deletion."""
 
     outcome: Literal["repeated", "waiting", "outdated", "changed", "same", "removed", "noted", "begun"]
     """`waiting`: its message did not come yet. `outdated`: a later change is known. `changed`, `same`, `removed`: the

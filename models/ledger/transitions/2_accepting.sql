@@ -320,9 +320,7 @@ create function hot.open_turn(p_new jsonb, p_lease_ms int, p_window int, p_may_w
 returns hot.opened language plpgsql as $$
 declare
   t turns := jsonb_populate_record(null::turns, p_new);
-  c conversations;
   o hot.opened;
-  v_at timestamptz;
 begin
   if not p_may_wait and not hot.is_free(t, p_new -> 'item') then
     return ('later', null, t.conversation_id, null, false, null)::hot.opened;
@@ -341,6 +339,17 @@ begin
       return ('deleted', null, t.conversation_id, null, false, null)::hot.opened;
     end if;
   end if;
+  return hot.add_turn(t, p_new, p_lease_ms, p_window);
+end $$;
+
+-- Adds a turn to its conversation, or its message to a turn that waits there. The caller has found that it is new.
+create function hot.add_turn(t turns, p_new jsonb, p_lease_ms int, p_window int)
+returns hot.opened language plpgsql as $$
+declare
+  c conversations;
+  o hot.opened;
+  v_at timestamptz;
+begin
   -- A second round is for whoever finds no conversation and then loses the race to make it.
   loop
     select * into c from conversations x where x.tenant_id = t.tenant_id and x.id = t.conversation_id for no key update;

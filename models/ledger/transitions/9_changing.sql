@@ -149,9 +149,10 @@ end $$;
 
 -- Takes a change of a message by its sender. `p_item`: as for hot.keep_item, with the `reference` of the message and as
 -- `detail` {text, or deleted; order: grows with the changes of a message}.
--- Out: {outcome, closed}, and for `begun` {message, before, recipient}. Outcome: repeated (it came before); waiting (for
--- its message); outdated (a later change is known); changed, same, removed (see hot.change_piece); noted (a deletion of
--- a message whose turn has begun); begun (an edit of such a message: nothing is recorded, and the caller opens a turn).
+-- Out: {outcome, closed}, and for `begun` {message, before, recipient}. Outcome: repeated (it came before); waiting
+-- (for its message); outdated (a later change is known); changed, same, removed (see hot.change_piece); noted (a
+-- deletion of a message whose turn has begun); begun (an edit of such a message: nothing is recorded, and the caller
+-- opens a turn).
 create function hot.change_message(p_item jsonb, p_lease_ms int) returns jsonb language plpgsql as $$
 declare
   i channel_items := jsonb_populate_record(null::channel_items, p_item);
