@@ -16,7 +16,7 @@ from turnloom.models.connections.database import statement
 from turnloom.models.contracts.turn import TurnRequest, User
 from turnloom.models.errors import NotFound, ToolFailed, Unavailable
 from turnloom.models.ledger import channel_items
-from turnloom.models.ledger.channel_items import ReceivedItem
+from turnloom.models.ledger.channel_items import Correction, ReceivedItem
 from turnloom.models.ledger.turns import NewTurn
 from turnloom.models.runtime.counters import counts
 from turnloom.models.runtime.ids import new_id
@@ -39,7 +39,7 @@ from turnloom.workers.channels.protocol import (
     Unknown,
     WindowClosed,
 )
-from turnloom.workers.dispatch import dispatch_deliveries
+from turnloom.workers.dispatch import dispatch_deliveries, dispatch_reply
 
 _EXTENSION = "turnloom.channels"
 
@@ -69,8 +69,9 @@ def receive(channel: str, account: str) -> Response:
     """Receive what a provider posts.
 
     Only the provider calls this: its signature takes the place of a key. The body's form is the provider's own. A
-    message becomes a turn of the conversation `channel:account:sender`; one that came before opens no second turn. What
-    is neither a message nor a receipt of one of ours is kept and not answered. 503 asks the provider to post again.
+    message becomes a turn of the conversation `channel:account:sender`; one that came before opens no second turn. An
+    edit or a deletion changes its turn if that has not begun. What is none of these, nor a receipt of a message of
+    ours, is kept and not answered. 503 asks the provider to post again.
     """
     return _answer(_account(channel, account))
 
@@ -152,16 +153,51 @@ def _record(its: OpenAccount, webhook: _Webhook, item: Item) -> str:
         case Receipt():
             return _join(its, webhook, item)
         case Edit():
-            return _keep(its, webhook, item.provider_id, {"kind": "edit", "why": "edits and deletions change no turn"})
+            return _change(its, webhook, item)
         case Unknown():
             digest = hashlib.sha256(item.raw.encode()).hexdigest()
             return _keep(its, webhook, digest, {"kind": item.kind, "why": item.why})
 
 
-def _open(its: OpenAccount, webhook: _Webhook, message: Message) -> str:
-    conversation_id = ":".join(filter(None, (its.key, message.sender, message.thread)))
+def _change(its: OpenAccount, webhook: _Webhook, edit: Edit) -> str:
+    """Change the message whose turn has not begun. An edit that comes later is a message that says what it corrects."""
+    said = {"deleted": True} if edit.text is None else {"text": edit.text}
+    detail = {"kind": "edit", "why": "the message that it changes did not come", "order": edit.order, **said}
+    about = {"conversation_id": _conversation(its, edit), "reference": edit.reference, "at": edit.at}
+    item = webhook.item("edit", edit.provider_id, detail=detail, **about)
+    with request_gate.apart().passed(), statement() as db:
+        changed = channel_items.change(db, its.tenant_id, item)
+    if changed.correction is not None:
+        return _correct(its, webhook, edit, changed.correction)
+    if changed.closed is not None:
+        dispatch_reply(changed.closed)
+    log.info("message.changed", channel=its.account.channel, item_id=str(item.id), outcome=changed.outcome)
+    return {"waiting": "kept", "repeated": "repeated"}.get(changed.outcome, "edit")
+
+
+def _correct(its: OpenAccount, webhook: _Webhook, edit: Edit, correction: Correction) -> str:
+    message = Message(
+        provider_id=edit.provider_id,
+        reference=edit.reference,
+        sender=edit.sender,
+        sender_name=edit.sender_name,
+        thread=edit.thread,
+        recipient=correction.recipient,
+        text=correction.message,
+        at=edit.at,
+        order=edit.order,
+    )
+    return _open(its, webhook, message, {"order": edit.order, "text": edit.text, "before": correction.before})
+
+
+def _conversation(its: OpenAccount, item: Message | Edit) -> str:
+    return ":".join(filter(None, (its.key, item.sender, item.thread)))
+
+
+def _open(its: OpenAccount, webhook: _Webhook, message: Message, detail: dict[str, Any] | None = None) -> str:
+    conversation_id = _conversation(its, message)
     about = {"conversation_id": conversation_id, "recipient": message.recipient, "at": message.at}
-    item = webhook.item("message", message.provider_id, **about)
+    item = webhook.item("message", message.provider_id, reference=message.reference, detail=detail or {}, **about)
     try:
         asked = TurnRequest(
             message=message.text,
@@ -182,6 +218,8 @@ def _open(its: OpenAccount, webhook: _Webhook, message: Message) -> str:
     if opened.outcome == "full":
         return _refuse(its, webhook, message)
     hand_on(opened)
+    if opened.outcome == "deleted":
+        return "kept"
     return "message" if opened.outcome in ACCEPTED else "repeated"
 
 

@@ -61,8 +61,8 @@ class AuditView(Contract):
     seq: int
     turn_id: str | None
     kind: str
-    """`turn.received`, `message.merged`, `approval.requested`, `approval.decided`, `turn.finished`, `step.decided`,
-    `delivery.ended`, `delivery.redriven`, `conversation.erased`."""
+    """`turn.received`, `message.merged`, `message.changed`, `approval.requested`, `approval.decided`, `turn.finished`,
+    `step.decided`, `delivery.ended`, `delivery.redriven`, `conversation.erased`."""
     content: dict[str, Any] | None
     """None once erased."""
     digest: str

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import psycopg
@@ -11,6 +11,8 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.base import rfc3339
+from turnloom.models.ledger.cancellation import ClosedTurn, read_closed
+from turnloom.models.ledger.recovery import LEASE_MS
 from turnloom.models.ledger.transitions import call
 from turnloom.models.tables.channels import ChannelItemRow, WebhookRow
 
@@ -26,6 +28,7 @@ class ReceivedItem:
     channel: str
     kind: str
     provider_id: str
+    reference: str | None = None
     status: str = ""
     conversation_id: str | None = None
     recipient: str | None = None
@@ -44,6 +47,7 @@ class ReceivedItem:
             "channel": self.channel,
             "kind": self.kind,
             "provider_id": self.provider_id,
+            "reference": self.reference,
             "status": self.status,
             "conversation_id": self.conversation_id,
             "recipient": self.recipient,
@@ -56,6 +60,41 @@ class ReceivedItem:
 def keep(db: psycopg.Connection, tenant_id: UUID, item: ReceivedItem) -> bool:
     """Keep an item that is not answered; False if it came before."""
     return bool(call(db, "keep_item", item=Jsonb(item.fields(tenant_id)), turn=None))
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """An edit of a message whose turn has begun, as a message of its own."""
+
+    message: str
+    before: str | None
+    """What was said before, shortened."""
+    recipient: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedMessage:
+    """The outcome of an edit or a deletion."""
+
+    outcome: Literal["repeated", "waiting", "outdated", "changed", "same", "removed", "noted", "begun"]
+    """`waiting`: its message did not come yet. `outdated`: a later change is known. `changed`, `same`, `removed`: the
+    turn that waits with the message has its new text, or is without it. `noted`: the turn of a deleted message has
+    begun. `begun`: that of an edited one has; nothing is recorded, and the caller opens a turn with the correction."""
+    closed: ClosedTurn | None
+    """The turn that has no message left. The caller has it ended."""
+    correction: Correction | None
+
+
+def change(db: psycopg.Connection, tenant_id: UUID, item: ReceivedItem) -> ChangedMessage:
+    """Apply an edit or a deletion to the turn that waits with the message.
+
+    `item.detail`: `{text}` or `{deleted: true}`, and `order`, which grows with the changes of a message.
+    """
+    found = call(db, "change_message", item=Jsonb(item.fields(tenant_id)), lease_ms=LEASE_MS)
+    correction = None
+    if found["outcome"] == "begun":
+        correction = Correction(found["message"], found["before"], found["recipient"])
+    return ChangedMessage(found["outcome"], read_closed(found.get("closed")), correction)
 
 
 def note_receipt(

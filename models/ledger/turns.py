@@ -28,7 +28,7 @@ from turnloom.models.ledger.transitions import call, call_rows
 from turnloom.models.ledger.usage import read_allowances, read_usage, write_calls
 from turnloom.models.tables.turns import TurnRow
 
-Outcome = Literal["opened", "merged", "repeated", "mismatched", "full", "busy", "moved", "later"]
+Outcome = Literal["opened", "merged", "repeated", "mismatched", "full", "busy", "moved", "deleted", "later"]
 _EXCHANGES = 24
 """Most earlier turns that are recalled word for word; packing chooses from them."""
 _RESULTS = 20
@@ -83,8 +83,9 @@ class OpenedTurn:
 
     outcome: Outcome
     """`merged`: it became a part of the turn returned. `repeated`, `mismatched`: its id came before, with the same or
-    another body. `full`, `busy`: refused. `moved`: not recorded, because the conversation is past `after_seq`. `later`:
-    not recorded, because that would have had to wait."""
+    another body. `full`, `busy`: refused. `moved`: not recorded, because the conversation is past `after_seq`.
+    `deleted`: kept, because its sender deleted it before it came. `later`: not recorded, because that would have had to
+    wait."""
     turn_id: UUID | None
     conversation_id: str
     seq: int | None

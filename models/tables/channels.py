@@ -57,6 +57,7 @@ class ChannelItemRow(Row):
         Index(None, "turn_id", postgresql_where=text("turn_id IS NOT NULL")),
         Index(None, "tenant_id", "conversation_id", "at", postgresql_where=text("conversation_id IS NOT NULL")),
         Index(None, "tenant_id", "webhook_id"),
+        Index(None, "tenant_id", "channel", "reference", postgresql_where=text("reference IS NOT NULL")),
         Index("channel_items_kept_idx", "id", postgresql_where=text("kind = 'kept'")),
     )
 
@@ -66,9 +67,11 @@ class ChannelItemRow(Row):
     channel: Mapped[str]
     """Channel and account, such as `telegram:front-desk`, as in turns."""
     kind: Mapped[str]
-    """`message`, `receipt`, or `kept`: it is not answered."""
+    """`message`, `receipt`, `edit`, or `kept`: it is not answered."""
     provider_id: Mapped[str]
-    """The provider's id of the message; of a receipt, that of our message; of something kept, a digest of it."""
+    """The provider's id of the message; of a receipt, that of our message; of another thing kept, a digest of it."""
+    reference: Mapped[str | None]
+    """By which an edit or a deletion names its message. An edit that waits for its message is `kept` with this."""
     status: Mapped[str] = mapped_column(server_default="")
     """What a receipt says."""
     conversation_id: Mapped[str | None]
@@ -77,7 +80,9 @@ class ChannelItemRow(Row):
     recipient: Mapped[str | None]
     """Where the answer to a message goes."""
     detail: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
-    """Of something kept, what the provider calls it and why it is not answered; of a receipt, the error."""
+    """Of something kept, what the provider calls it and why it is not answered; of a receipt, the error; of an edit,
+    and of a message that corrects another one, the `text`, its `order` and what was said `before`. A message that was
+    deleted, and its deletion, have `deleted`."""
     at: Mapped[datetime] = created_now()
     """When a message was written, by the provider's clock; for other kinds, when it came."""
     created_at: Mapped[datetime] = created_now()

@@ -71,7 +71,8 @@ class TurnRow(Row):
     last_sequence: Mapped[int | None] = mapped_column(BigInteger)
     """The sender's number of the last message merged into it."""
     pieces: Mapped[list[Any] | None]
-    """If messages were merged: `{sequence, length}` of each, in order. Length: its characters in `message`."""
+    """If messages were merged, edited or deleted: `{sequence, length, message_id, hidden}` of each, in order. Length:
+    its characters in `message`. Hidden: its sender has deleted it since; later prompts do not show it."""
     channel: Mapped[str]
     """`api`, or channel and account, such as `telegram:front-desk`."""
     message_id: Mapped[str | None]

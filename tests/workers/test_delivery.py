@@ -235,9 +235,12 @@ def test_an_adapter_that_breaks(provider: Provider, monkeypatch: pytest.MonkeyPa
 
 def test_pauses_grow_and_end() -> None:
     """A part is given up after a day."""
-    asked = [send_attempt.pause_ms(TryLater("number", "500"), failures) for failures in (0, 1, 2, 20)]
+    asked = [
+        [send_attempt.pause_ms(TryLater(scope, "500"), failures) for failures in (0, 1, 2, 20)]
+        for scope in ("recipient", "number")
+    ]
 
-    assert asked == [1_000, 2_000, 4_000, 300_000]
+    assert asked == [[1_000, 2_000, 4_000, 300_000], [250, 500, 1_000, 300_000]]
     assert send_attempt.pause_ms(TryLater("number", "429", 7), 5) == 7_000
 
 

@@ -106,12 +106,15 @@ class Edit:
 
     provider_id: str
     sender: str
+    sender_name: str | None = None
     thread: str | None = None
     reference: str
     """The `reference` of the message that was changed."""
     text: str | None
     """The new text; None if the message was deleted."""
     at: datetime | None = None
+    order: int | None = None
+    """As that of a message; it also grows with the changes of one message."""
 
 
 @dataclass(frozen=True, slots=True)

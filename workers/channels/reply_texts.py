@@ -30,12 +30,20 @@ def offered(reply: Reply, choices: Sequence[ReplyChoice]) -> list[ReplyChoice]:
     if len(open_fields) != 1 or len(reply.question.fields) > 1:
         return []
     titles = [" ".join(str(value).split()) for value in open_fields[0]]
-    if any(not title or len(title.encode()) > PAYLOAD_BYTES for title in titles):
-        return []
-    return [ReplyChoice(title, title) for title in dict.fromkeys(titles)]
+    return [ReplyChoice(_payload(title), title) for title in dict.fromkeys(titles) if title]
+
+
+def can_be_tapped(choices: Sequence[ReplyChoice], most: int) -> bool:
+    """Whether a channel that shows so many buttons can show these choices, and tell them apart."""
+    return len({choice.payload for choice in choices}) == len(choices) <= most
 
 
 def numbered(reply: Reply, choices: Sequence[ReplyChoice]) -> Reply:
     """Return the reply with its choices as numbered lines of its text, for a channel without buttons."""
     lines = [f"{number}. {choice.title}" for number, choice in enumerate(choices, 1)]
     return reply.model_copy(update={"text": "\n".join([reply.text, *lines])})
+
+
+def _payload(title: str) -> str:
+    """Return the beginning of a choice that a button can bring back."""
+    return title.encode()[:PAYLOAD_BYTES].decode(errors="ignore").rstrip()

@@ -14,6 +14,8 @@ CALL_S = 8.0
 """Time limit of a call of the provider. An attempt makes two at most."""
 _GIVEN_UP_S = 24 * 3600.0
 """Age at which a part that the provider has never taken fails."""
+_FIRST_PAUSE_S = {"recipient": 1.0, "number": 0.25}
+"""The pause after the first failure. The pace of the account holds back what concerns the whole number."""
 _LONGEST_PAUSE_S = 300.0
 _MENDING_MS = 60_000
 _MOST_QUESTIONS = 10
@@ -51,7 +53,8 @@ def postponed(found: NextDelivery, code: str, message: str) -> DeliveryOutcome:
 
 def pause_ms(asked: TryLater, failures: int) -> int:
     """Return the pause before the next attempt: what the provider asks for, or one that doubles with each failure."""
-    seconds = asked.after_s if asked.after_s is not None else 2.0 ** min(failures, 10)
+    first_s = _FIRST_PAUSE_S[asked.scope]
+    seconds = asked.after_s if asked.after_s is not None else first_s * 2.0 ** min(failures, 12)
     return round(min(max(seconds, 0.1), _LONGEST_PAUSE_S) * 1000)
 
 
@@ -82,6 +85,7 @@ def _answer(request: UpstreamRequest) -> UpstreamResponse | TryLater | MessageRe
 def _recorded(found: NextDelivery, claimed: ClaimedDelivery, account: OpenAccount, outcome: Outcome) -> DeliveryOutcome:
     match outcome:
         case MessageSent():
+            pace.speed_up(account, found.recipient)
             return DeliveryOutcome(status="sent", provider_id=outcome.provider_id)
         case TryLater():
             return _later(found, account, outcome)
@@ -98,7 +102,7 @@ def _later(found: NextDelivery, account: OpenAccount, asked: TryLater) -> Delive
     if found.age_s > _GIVEN_UP_S:
         return DeliveryOutcome(status="failed", error=error)
     wait_ms = pause_ms(asked, found.failures)
-    pace.pause(account, found.recipient, asked, wait_ms)
+    pace.slow_down(account, found.recipient, asked, wait_ms)
     return DeliveryOutcome(status="pending", wait_ms=wait_ms, error=error)
 
 

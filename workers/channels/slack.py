@@ -8,6 +8,7 @@ from pydantic import Field, SecretStr
 
 from turnloom.models.contracts.turn import Reply
 from turnloom.models.errors import NotFound, Unauthorized
+from turnloom.planner.reply.text_split import units
 from turnloom.tools.extras import require
 from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
 from turnloom.workers.channels.calls import answered, bearer, failed, json_request, pause
@@ -30,7 +31,7 @@ from turnloom.workers.channels.protocol import (
     WebhookAnswer,
     paced,
 )
-from turnloom.workers.channels.reply_texts import numbered, offered, texts
+from turnloom.workers.channels.reply_texts import can_be_tapped, numbered, offered, texts
 from turnloom.workers.channels.slack_items import items
 
 require("channels", "Slack")
@@ -98,7 +99,7 @@ class Slack:
 
     def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)
-        if len(offer) > _BUTTONS or any(len(choice.title) > _BUTTON_TITLE for choice in offer):
+        if not can_be_tapped(offer, _BUTTONS) or any(units(choice.title) > _BUTTON_TITLE for choice in offer):
             reply, offer = numbered(reply, offer), []
         *before, last = texts(reply, "slack", last=_SECTION if offer else None)
         return [*map(_text, before), _with_buttons(last, offer) if offer else _text(last)]

@@ -94,6 +94,7 @@ def _edit(raw: Any, event: dict[str, Any]) -> Item:
         reference=f"{channel}/{identifier(ts, 40)}",
         text=None if is_deleted else said(_plain(message.get("text") or "", _bots(raw))),
         at=moment(event["ts"]) if "ts" in event else None,
+        order=_order(event["ts"]) if "ts" in event else None,
     )
 
 

@@ -44,11 +44,13 @@ from turnloom.workers.channels.protocol import (
     paced,
     secret,
 )
-from turnloom.workers.channels.reply_texts import numbered, offered, texts
+from turnloom.workers.channels.reply_texts import can_be_tapped, numbered, offered, texts
 
 API = "https://api.telegram.org"
 
 _MEDIA = ("photo", "voice", "audio", "video", "video_note", "animation", "document", "sticker")
+_BUTTONS = 100
+"""Most buttons of a message (unverified)."""
 _BUTTON_TITLE = 60
 """What a phone shows of a button. Telegram names no limit (unverified)."""
 
@@ -84,7 +86,9 @@ class Telegram:
 
     def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)
-        if any(len(choice.title) > _BUTTON_TITLE for choice in offer):
+        if not can_be_tapped(offer, _BUTTONS):
+            reply, offer = numbered(reply, offer), []
+        elif any(len(choice.title) > _BUTTON_TITLE for choice in offer):
             reply = numbered(reply, offer)
             offer = [ReplyChoice(choice.payload, str(number)) for number, choice in enumerate(offer, 1)]
         parts: list[Part] = [{"text": text} for text in texts(reply, "telegram")]
@@ -194,10 +198,10 @@ def _tapped(update: Any, query: dict[str, Any]) -> Item:
 
 
 def _title(message: dict[str, Any], payload: str) -> str:
-    """Return the text of the button that was tapped."""
+    """Return the text of the button that was tapped; a number is the place of a choice that is too long for it."""
     for row in message.get("reply_markup", {}).get("inline_keyboard", []):
         for button in row:
-            if button.get("callback_data") == payload:
+            if button.get("callback_data") == payload and not str(button["text"]).isdigit():
                 return str(button["text"])
     return payload
 
@@ -206,9 +210,7 @@ def _edit(update: Any, raw: dict[str, Any]) -> Item:
     of = _of(update, raw["from"], raw["chat"])
     media = tuple(_media(kind, raw[kind]) for kind in _MEDIA if kind in raw)
     return Edit(
-        provider_id=of["provider_id"],
-        sender=of["sender"],
-        thread=of["thread"],
+        **of,
         reference=_reference(raw["chat"]["id"], raw["message_id"]),
         text=said(raw.get("text") or raw.get("caption") or "", media),
         at=moment(raw.get("edit_date", raw["date"])),

@@ -16,6 +16,7 @@ from pydantic import Field, SecretStr
 
 from turnloom.models.contracts.turn import Reply
 from turnloom.models.errors import Unauthorized
+from turnloom.planner.reply.text_split import units
 from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
 from turnloom.workers.channels.calls import answered, bearer, failed, json_request
 from turnloom.workers.channels.posted_items import whole
@@ -36,7 +37,7 @@ from turnloom.workers.channels.protocol import (
     paced,
     secret,
 )
-from turnloom.workers.channels.reply_texts import numbered, offered, texts
+from turnloom.workers.channels.reply_texts import can_be_tapped, numbered, offered, texts
 from turnloom.workers.channels.whatsapp_items import failure, items
 
 API = "https://graph.facebook.com"
@@ -165,19 +166,19 @@ def _text(text: str) -> Part:
 def _interactive(offer: Sequence[ReplyChoice]) -> dict[str, Any] | None:
     """Return the choices as buttons or as a list; None if there are none, or if they do not fit."""
     titles = [choice.title for choice in offer]
-    if not offer or len(set(titles)) < len(titles) or len({choice.payload for choice in offer}) < len(offer):
+    if not offer or len(set(titles)) < len(titles) or not can_be_tapped(offer, _ROWS):
         return None  # WhatsApp refuses two buttons that look alike
-    if len(offer) <= _BUTTONS and all(len(title) <= _BUTTON_TITLE for title in titles):
+    if len(offer) <= _BUTTONS and all(units(title) <= _BUTTON_TITLE for title in titles):
         replies = [{"type": "reply", "reply": {"id": each.payload, "title": each.title}} for each in offer]
         return {"type": "button", "action": {"buttons": replies}}
-    if len(offer) <= _ROWS and all(len(title) <= _ROW_TEXT for title in titles):
+    if all(units(title) <= _ROW_TEXT for title in titles):
         rows = [_row(number, choice) for number, choice in enumerate(offer, 1)]
         return {"type": "list", "action": {"button": _LIST_LABEL, "sections": [{"rows": rows}]}}
     return None
 
 
 def _row(number: int, choice: ReplyChoice) -> dict[str, str]:
-    if len(choice.title) <= _ROW_TITLE:
+    if units(choice.title) <= _ROW_TITLE:
         return {"id": choice.payload, "title": choice.title}
     return {"id": choice.payload, "title": str(number), "description": choice.title}
 

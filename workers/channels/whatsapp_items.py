@@ -120,7 +120,7 @@ def _message(raw: Any, names: Mapping[str, str | None]) -> Item:
     # From 2026 on a person may hide the number; then only the user id is there (unverified).
     sender = identifier(raw.get("from") or raw["from_user_id"], 64)
     if kind in {"edit", "revoke"}:
-        return _edit(raw, kind, sender)
+        return _edit(raw, kind, sender, names.get(sender))
     content = _content(kind, raw)
     if content is None:
         return unknown(kind, raw)
@@ -143,13 +143,16 @@ def _message(raw: Any, names: Mapping[str, str | None]) -> Item:
     )
 
 
-def _edit(raw: Any, kind: str, sender: str) -> Edit:
+def _edit(raw: Any, kind: str, sender: str, name: str | None) -> Edit:
+    at = moment(raw["timestamp"])
     return Edit(
         provider_id=identifier(raw["id"]),
         sender=sender,
+        sender_name=name,
         reference=identifier(raw[kind]["original_message_id"]),
         text=_new_text(raw["edit"]["message"]) if kind == "edit" else None,
-        at=moment(raw["timestamp"]),
+        at=at,
+        order=int(at.timestamp()),
     )
 
 
@@ -183,7 +186,10 @@ def _tapped(tapped: dict[str, Any]) -> Content | None:
     match tapped:
         case {"type": "button_reply" | "list_reply" as kind}:
             chosen = tapped[kind]
-            return str(chosen["title"]), (), _payload(chosen["id"])
+            said = (
+                chosen.get("description") if str(chosen["title"]).isdigit() else None
+            )  # a row whose title is its number
+            return str(said or chosen["title"]), (), _payload(chosen["id"])
         case {"type": "nfm_reply", "nfm_reply": {"response_json": str(answers)}}:
             return answers, (Media("form"),), None
     return None

@@ -117,7 +117,7 @@ def check_account(channel: str, account: str, tenant_name: str) -> None:
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(min=1), help="Lines, at most.")
 @json_option
 def list_kept(tenant_name: str, key: str | None, bodies: bool, limit: int, as_json: bool) -> None:
-    """List what providers have posted and nobody answers: unknown kinds, edits, what could not be read."""
+    """List what providers posted and nobody answers: unknown kinds, edits without a message, the unreadable."""
     with transaction() as db:
         found = channel_items.kept(db, tenants.find(db, tenant_name).id, key, limit)
     columns = ["at", "account", "kind", "why", *(["body"] if bodies else [])]

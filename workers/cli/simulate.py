@@ -20,13 +20,14 @@ from turnloom.models.ledger import channel_accounts
 from turnloom.models.ledger.channel_accounts import ChannelAccount
 from turnloom.models.ledger.channel_answers import AnsweredMessage, answers
 from turnloom.tools.command_output import json_option, print_json
-from turnloom.workers.channels.accounts import open_account
+from turnloom.workers.channels.accounts import OpenAccount, open_account
 from turnloom.workers.channels.protocol import CHANNELS, ProviderAccount
 from turnloom.workers.cli.chat import find_url
 from turnloom.workers.simulator.dialects import dialect
 from turnloom.workers.simulator.play import Play, Script
 from turnloom.workers.simulator.provider import Provider, ProviderServer
 from turnloom.workers.simulator.verdict import RunVerdict, judge
+from turnloom.workers.simulator.windows import ServiceWindows
 
 _HOST = "127.0.0.1"
 _CHANGE_HOLDS_S = 6.0
@@ -34,6 +35,8 @@ _CHANGE_HOLDS_S = 6.0
 _PATIENCE_S = 30.0
 _SETTLE_S = 120.0
 """How long to wait at the end for replies that are still on their way."""
+_TOLD = {"edited": "edits", "closed_windows": "closed_windows", "templates": "closed_windows"}
+"""Counts that are told beside the verdict, and the option that makes them of interest."""
 _share = click.FloatRange(0, 1)
 
 
@@ -45,43 +48,61 @@ _share = click.FloatRange(0, 1)
 @click.option("--duplicates", type=_share, default=0.1, show_default=True, help="Share of posts that are repeated.")
 @click.option("--disorder", type=_share, default=0.1, show_default=True, help="Share of messages that come late.")
 @click.option("--send-errors", type=_share, default=0.2, show_default=True, help="Share of sends that are refused.")
+@click.option("--edits", type=_share, default=0, show_default=True, help="Share of messages that are edited.")
+@click.option(
+    "--closed-windows",
+    type=_share,
+    default=0,
+    show_default=True,
+    help="Share of replies that find the person's window closed. The account needs a `template`.",
+)
 @click.option("--seed", type=int, default=None, help="Makes the same choices again.  [default: by chance]")
 @click.option("--base-url", default=None, help="URL of the API.  [default: TURNLOOM_API_URL, or the stack's here]")
 @json_option
 def simulate(channel: str, account: str, base_url: str | None, as_json: bool, **options: Any) -> None:
     """Play a channel's provider on both sides: post messages of simulated people, and take the replies.
 
-    The provider signs, repeats, swaps and batches what it posts, answers sends with rate codes, and sends receipts. If
-    the account's `api_base` is not on this machine, the account is pointed at the simulator for the run, so use one for
-    tests. The workers' TURNLOOM_ALLOWED_HOSTS must have 127.0.0.1. Exits with 1 if a message was not answered exactly
-    once, or out of order.
+    The provider signs, repeats, swaps and batches what it posts, answers sends with rate codes, closes windows, and
+    sends receipts. If the account's `api_base` is not on this machine, the account is pointed at the simulator for the
+    run, so use one for tests. The workers' TURNLOOM_ALLOWED_HOSTS must have 127.0.0.1. Exits with 1 if a message was
+    not answered exactly once, or out of order.
     """
     stored = _stored(channel, account)
-    opened = open_account(stored).account
-    seed = options["seed"] if options["seed"] is not None else secrets.randbelow(1_000_000)
+    opened = open_account(stored)
+    if options["closed_windows"]:
+        _check_template(opened)
+    seed = options.pop("seed")
     script = Script(
-        people=min(options["users"], options["messages"]),
-        messages=options["messages"],
-        duplicates=options["duplicates"],
-        disorder=options["disorder"],
-        seed=seed,
+        people=min(options.pop("users"), options["messages"]),
+        seed=secrets.randbelow(1_000_000) if seed is None else seed,
         run=f"{int(time.time()) % 1_000_000:06}",
         patience_s=_PATIENCE_S,
+        **options,
     )
-    verdict, seen = _simulated(stored, opened, script, options["send_errors"], find_url(base_url))
+    verdict, seen = _simulated(stored, opened.account, script, find_url(base_url))
     if as_json:
-        print_json({"channel": channel, "account": account, "seed": seed, **verdict.counts(), **seen})
+        print_json({"channel": channel, "account": account, "seed": script.seed, **verdict.counts(), **seen})
     else:
-        click.echo("\n".join(f"{name.replace('_', ' ')}: {number}" for name, number in verdict.counts().items()))
+        told = {**verdict.counts(), **{name: seen[name] for name in _TOLD if getattr(script, _TOLD[name])}}
+        click.echo("\n".join(f"{name.replace('_', ' ')}: {number}" for name, number in told.items()))
     raise SystemExit(0 if verdict.is_good else 1)
 
 
+def _check_template(opened: OpenAccount) -> None:
+    its = opened.account
+    if dialect(its).closed_window() is None:
+        raise click.UsageError("--closed-windows: the account's channel has no window in which it must answer")
+    if opened.adapter.template(its) is None:
+        raise click.UsageError("--closed-windows: give the account a `template`, which may be sent in a closed window")
+
+
 def _simulated(
-    stored: ChannelAccount, account: ProviderAccount, script: Script, errors: float, url: str
+    stored: ChannelAccount, account: ProviderAccount, script: Script, url: str
 ) -> tuple[RunVerdict, dict[str, int]]:
-    its = dialect(account)
-    play = Play(script, its, f"{url.rstrip('/')}/v1/channels/{account.channel}/{account.id}")
-    provider = Provider(its, errors, random.Random(script.seed + 1), play.take)  # noqa: S311 - not for secrets
+    its, chance = dialect(account), random.Random(script.seed + 1)  # noqa: S311 - not for secrets
+    windows = ServiceWindows(script.closed_windows, random.Random(script.seed + 2))  # noqa: S311 - the same
+    play = Play(script, its, f"{url.rstrip('/')}/v1/channels/{account.channel}/{account.id}", windows)
+    provider = Provider(its, script.send_errors, chance, play.take, windows)
     with (
         _serving(provider, account) as server,
         _pointed(stored, account, server.url),
@@ -89,12 +110,13 @@ def _simulated(
     ):
         click.echo(f"the provider listens on {server.url}; seed {script.seed}", err=True)
         play.run(tell)
-        found = _settled(stored, [message.id for message in play.messages])
+        found = _settled(stored, [*(message.id for message in play.messages), *play.edit_ids])
     if not provider.taken and not provider.refused:
         click.echo("no reply came: do the workers run, and does their TURNLOOM_ALLOWED_HOSTS have 127.0.0.1?", err=True)
     counts = play.counts
     seen = {"posts": counts.posts, "repeated": counts.repeated}
     seen |= {"failed_posts": counts.failed_posts, "replies": len(provider.taken), "send_errors": provider.refused}
+    seen |= {"edited": counts.edited, "closed_windows": windows.refused, "templates": provider.templates}
     return judge(play.messages, counts.accepted, provider.taken, found), seen
 
 

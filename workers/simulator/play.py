@@ -20,6 +20,7 @@ import httpx2
 from turnloom.models.errors import Unavailable
 from turnloom.workers.simulator.protocol import ProviderDialect, WrittenMessage
 from turnloom.workers.simulator.provider import TakenMessage
+from turnloom.workers.simulator.windows import ServiceWindows
 
 _POSTERS = 12
 _POST_S = 30.0
@@ -30,6 +31,8 @@ _FINAL = {401, 403, 404}
 """Answers that no further post will change."""
 _SHOWN_S = 0.2
 """How often the progress is told."""
+_EDITED_S = 0.5
+"""After this time at most, a message is edited. Half of the edits come before their message, and again after it."""
 _BATCHED = 0.5
 """The share of swapped messages that come in one body."""
 
@@ -42,6 +45,10 @@ class Script:
     messages: int
     duplicates: float
     disorder: float
+    edits: float = 0
+    send_errors: float = 0
+    closed_windows: float = 0
+    """The shares of messages that are edited, of sends that are refused, and of replies that find the window closed."""
     seed: int
     run: str
     """Part of every id, so that no two runs share one."""
@@ -58,6 +65,7 @@ class WebhookCounts:
     """Ids of the messages that were answered with 200."""
     posts: int = 0
     repeated: int = 0
+    edited: int = 0
     failed_posts: int = 0
 
 
@@ -65,6 +73,15 @@ class WebhookCounts:
 class _Body:
     messages: tuple[WrittenMessage, ...]
     is_repeated: bool
+    edit: "_Edit | None"
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """The webhook of an edit, and how long after the message it comes; if that is negative, it overtakes it."""
+
+    body: bytes
+    after_s: float
 
 
 @dataclass
@@ -79,16 +96,24 @@ class _Person:
 class Play:
     """A run in progress. Threads post; the provider's server tells of each message that it took."""
 
-    def __init__(self, script: Script, dialect: ProviderDialect, url: str) -> None:
+    def __init__(self, script: Script, dialect: ProviderDialect, url: str, windows: ServiceWindows) -> None:
         self.counts = WebhookCounts()
         self.messages = written(script, dialect)
-        self._script, self._dialect, self._url = script, dialect, url
+        self._script, self._dialect, self._url, self._windows = script, dialect, url, windows
         self._path = httpx2.URL(url).path
         self._people = _people(self.messages, script, dialect)
         self._open = len(self._people)
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
         self._changed = threading.Condition()
+
+    @property
+    def edit_ids(self) -> list[str]:
+        """Return the ids that edits may have: they follow those of the messages."""
+        if not self._script.edits:
+            return []
+        first = self._script.messages
+        return [self._dialect.message_id(self._script.run, first + number) for number in range(first)]
 
     def run(self, tell: Callable[[int], None]) -> None:
         """Play until every person has written everything and has got an answer or given up; `tell` gets the number."""
@@ -125,8 +150,13 @@ class Play:
         self._later(self._script.patience_s, partial(self._go_on, person, turn))
         for each in bodies:
             body = self._dialect.body(each.messages)
+            self._windows.open(self._dialect.recipient(each.messages[0].person))
+            if each.edit is not None and each.edit.after_s < 0:
+                self._post(each.edit.body)
             self._post(body)
             self._count(each)
+            if each.edit is not None:  # the second time after the message, if the first one came before
+                self._later(abs(each.edit.after_s), partial(self._post, each.edit.body))
             if each.is_repeated:
                 self._later(0.1, partial(self._post, body))
 
@@ -134,6 +164,7 @@ class Play:
         with self._changed:
             self.counts.written += len(body.messages)
             self.counts.repeated += body.is_repeated
+            self.counts.edited += body.edit is not None
             self.counts.accepted.update(each.id for each in body.messages)
 
     def _go_on(self, person: _Person, turn: int) -> None:
@@ -246,6 +277,15 @@ def _steps(
         some = messages[place : place + 1 + is_swapped][::-1]
         place += len(some)
         if len(some) > 1 and dialect.has_batches and chance.random() < _BATCHED:
-            yield [_Body(tuple(some), chance.random() < script.duplicates)]
+            yield [_Body(tuple(some), chance.random() < script.duplicates, None)]
         else:
-            yield [_Body((each,), chance.random() < script.duplicates) for each in some]
+            yield [_body(each, script, dialect, chance) for each in some]
+
+
+def _body(message: WrittenMessage, script: Script, dialect: ProviderDialect, chance: random.Random) -> _Body:
+    is_repeated, edit = chance.random() < script.duplicates, None
+    if script.edits and chance.random() < script.edits:
+        edit_id = dialect.message_id(script.run, script.messages + message.number)
+        body = dialect.edit(message, edit_id, f"{message.text} (edited)")
+        edit = None if body is None else _Edit(body, chance.uniform(-_EDITED_S, _EDITED_S))
+    return _Body((message,), is_repeated, edit)

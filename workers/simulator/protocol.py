@@ -30,6 +30,8 @@ class Sending:
     recipient: str
     key: str | None = None
     """Our key, if the provider hands it back."""
+    is_template: bool = False
+    """Whether it may be sent although the person wrote long ago."""
 
 
 class ProviderDialect(Protocol):
@@ -55,6 +57,9 @@ class ProviderDialect(Protocol):
     def body(self, messages: Sequence[WrittenMessage]) -> bytes:
         """Return the webhook that reports messages."""
 
+    def edit(self, message: WrittenMessage, edit_id: str, text: str) -> bytes | None:
+        """Return the webhook that reports another text of a message; None if the channel reports none."""
+
     def receipt(self, provider_id: str, sending: Sending, status: str) -> bytes | None:
         """Return the webhook that reports what became of a message of ours; None if the provider has none."""
 
@@ -72,6 +77,9 @@ class ProviderDialect(Protocol):
 
     def refusal(self, chance: random.Random) -> Refusal:
         """Return the answer to a message that was not taken: too many."""
+
+    def closed_window(self) -> Refusal | None:
+        """Return the answer to a message to a person who wrote too long ago; None if the channel has no such limit."""
 
     def known_account(self) -> Any:
         """Return the answer to a question about the account."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from turnloom.workers.simulator.protocol import ProviderDialect, Sending
+from turnloom.workers.simulator.protocol import ProviderDialect, Refusal, Sending
+from turnloom.workers.simulator.windows import ServiceWindows
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +31,37 @@ class Provider:
     """The share of sends that are answered with an error."""
     chance: random.Random
     tell: Callable[[TakenMessage], None]
+    windows: ServiceWindows
     taken: list[TakenMessage] = field(default_factory=list)
     refused: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def templates(self) -> int:
+        """How many of the messages that it took were templates."""
+        return sum(message.sending.is_template for message in self.taken)
 
     def answer(self, path: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         """Answer a request of ours: status, headers and body."""
         sending = self.dialect.read(path, headers, body)
         if sending is None:
             return 200, {}, json.dumps(self.dialect.known_account()).encode()
+        closed = self.dialect.closed_window()
+        if closed is not None and not sending.is_template and self.windows.refuse(sending.recipient):
+            return _written(closed)
         with self._lock:
             if self.chance.random() < self.errors:
                 self.refused += 1
-                status, more, said = self.dialect.refusal(self.chance)
-                return status, more, json.dumps(said).encode()
+                return _written(self.dialect.refusal(self.chance))
             message = TakenMessage(len(self.taken) + 1, self.dialect.new_id(sending), sending)
             self.taken.append(message)
         self.tell(message)
         return 200, {}, json.dumps(self.dialect.taken(message.provider_id, sending)).encode()
+
+
+def _written(refusal: Refusal) -> tuple[int, dict[str, str], bytes]:
+    status, headers, said = refusal
+    return status, headers, json.dumps(said).encode()
 
 
 class ProviderServer(ThreadingHTTPServer):

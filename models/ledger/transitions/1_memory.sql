@@ -124,7 +124,8 @@ begin
     select coalesce(jsonb_agg(jsonb_build_object('turn', coalesce(e.id::text, ''), 'seq', e.seq, 'message', e.message,
                                                  'reply', e.text, 'seen', e.seen)
                               order by e.finished_at nulls first, e.seq), '[]')
-      from (select x.id, x.seq, x.message, r.text, x.finished_at, x.channel = 'api' or hot.is_seen(x.id) as seen
+      from (select x.id, x.seq, case when x.pieces is null then x.message else hot.shown_message(x) end as message,
+                   r.text, x.finished_at, x.channel = 'api' or hot.is_seen(x.id) as seen
               from turns x join replies r on r.turn_id = x.id
              where x.tenant_id = p_turn.tenant_id and x.conversation_id = p_turn.conversation_id
                and x.seq > p_summary_seq and x.seq >= p_turn.seq - p_most
@@ -174,7 +175,8 @@ begin
       select coalesce(jsonb_agg(jsonb_build_object('seq', e.seq, 'message', e.message, 'reply', e.text,
                                                    'seen', e.seen)
                                 order by e.seq), '[]')
-        from (select x.seq, x.message, r.text, x.channel = 'api' or hot.is_seen(x.id) as seen
+        from (select x.seq, case when x.pieces is null then x.message else hot.shown_message(x) end as message, r.text,
+                     x.channel = 'api' or hot.is_seen(x.id) as seen
                 from turns x join replies r on r.turn_id = x.id
                where x.tenant_id = c.tenant_id and x.conversation_id = c.id and x.seq > c.summary_seq
                  and x.seq < coalesce((select min(o.seq) from turns o

@@ -234,13 +234,12 @@ $$;
 
 -- A turn's messages with one more among them: before the first that its sender has written later, or else at the end.
 create function hot.with_message(p_turn turns, p_message turns, out message text, out pieces jsonb)
-language plpgsql immutable as $$
+language plpgsql stable as $$
 declare
   v_before int;  -- how many pieces stay before it, and how many characters these take
   v_length int;
 begin
-  pieces := coalesce(p_turn.pieces, jsonb_build_array(
-    jsonb_build_object('sequence', p_turn.sequence, 'length', char_length(p_turn.message))));
+  pieces := hot.pieces(p_turn);
   select coalesce(min(piece.n) filter (where (piece.value ->> 'sequence')::bigint > p_message.sequence) - 1, count(*))
     into v_before from jsonb_array_elements(pieces) with ordinality piece(value, n);
   select coalesce(sum((piece.value ->> 'length')::int + 1), 0)
@@ -248,7 +247,7 @@ begin
   message := case when v_before = jsonb_array_length(pieces) then p_turn.message || E'\n' || p_message.message
                   else overlay(p_turn.message placing p_message.message || E'\n' from v_length + 1 for 0) end;
   pieces := jsonb_insert(pieces, array[v_before::text], jsonb_build_object(
-    'sequence', p_message.sequence, 'length', char_length(p_message.message)));
+    'sequence', p_message.sequence, 'length', char_length(p_message.message), 'message_id', p_message.message_id));
 end $$;
 
 -- Folds a message into a turn of its conversation that no planner has claimed, if that one asks for the same (agent,
@@ -300,11 +299,13 @@ create function hot.message_lock(p_turn turns) returns bigint language sql stabl
   select hashtextextended(concat_ws('|', p_turn.tenant_id, p_turn.channel, p_turn.message_id), 0)
 $$;
 
--- Whether a message can be opened now without waiting for anybody: neither it nor its conversation, which has no active
--- turn, is in somebody else's hands. If so, they are in the caller's.
-create function hot.is_free(p_turn turns) returns boolean language plpgsql as $$
+-- Whether a message can be opened now without waiting for anybody: neither it nor a change of it nor its conversation,
+-- which has no active turn, is in somebody else's hands. If so, they are in the caller's.
+create function hot.is_free(p_turn turns, p_item jsonb) returns boolean language plpgsql as $$
 begin
   if p_turn.message_id is not null and not pg_try_advisory_xact_lock(hot.message_lock(p_turn)) then
+    return false;
+  elsif p_item ->> 'reference' is not null and not pg_try_advisory_xact_lock(hot.reference_lock(p_item)) then
     return false;
   end if;
   perform from conversations
@@ -317,8 +318,9 @@ end $$;
 -- What opening a turn has come to.
 -- Outcome: opened; merged (into the turn that is told); repeated or mismatched (this message id came before, with the
 -- same or another body); full (it did not, and the backlog, or its user's, has no room); busy; moved (the conversation
--- has more turns than the message's sender knew); later (hot.is_free). `is_sent`: the turn is the caller's to dispatch.
--- `closed` is what hot.close_turn says of the turn that this one takes the place of.
+-- has more turns than the message's sender knew); deleted (by its sender, before it came); later (hot.is_free).
+-- `is_sent`: the turn is the caller's to dispatch. `closed` is what hot.close_turn says of the turn that this one takes
+-- the place of.
 create type hot.opened as (outcome text, turn_id uuid, conversation_id text, seq int, is_sent boolean, closed jsonb);
 
 -- What has come of a message before. The outcome is null where it is new. The caller holds hot.message_lock.
@@ -475,11 +477,9 @@ create function hot.open_turn(p_new jsonb, p_lease_ms int, p_windows jsonb, p_ma
 returns hot.opened language plpgsql as $$
 declare
   t turns := jsonb_populate_record(null::turns, p_new);
-  c conversations;
   o hot.opened;
-  v_at timestamptz;
 begin
-  if not p_may_wait and not hot.is_free(t) then
+  if not p_may_wait and not hot.is_free(t, p_new -> 'item') then
     return ('later', null, t.conversation_id, null, false, null)::hot.opened;
   end if;
   if t.message_id is not null then
@@ -490,7 +490,23 @@ begin
     return o;
   elsif not (p_new ->> 'may_open')::boolean or hot.is_crowded(t, (p_new ->> 'user_backlog')::int) then
     return ('full', null, t.conversation_id, null, false, null)::hot.opened;
+  elsif p_new -> 'item' ->> 'reference' is not null then
+    t := hot.with_early_change(t, p_new -> 'item');
+    if t.message is null then
+      return ('deleted', null, t.conversation_id, null, false, null)::hot.opened;
+    end if;
   end if;
+  return hot.add_turn(t, p_new, p_lease_ms, p_window);
+end $$;
+
+-- Adds a turn to its conversation, or its message to a turn that waits there. The caller has found that it is new.
+create function hot.add_turn(t turns, p_new jsonb, p_lease_ms int, p_window int)
+returns hot.opened language plpgsql as $$
+declare
+  c conversations;
+  o hot.opened;
+  v_at timestamptz;
+begin
   -- A second round is for whoever finds no conversation and then loses the race to make it.
   loop
     select * into c from conversations x where x.tenant_id = t.tenant_id and x.id = t.conversation_id for no key update;

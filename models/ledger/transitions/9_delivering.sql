@@ -11,10 +11,10 @@ declare
   i channel_items := jsonb_populate_record(null::channel_items, p_item);
   v_at timestamptz := clock_timestamp();
 begin
-  insert into channel_items (tenant_id, id, webhook_id, channel, kind, provider_id, status, conversation_id, turn_id,
-                             recipient, detail, at, created_at)
-  values (i.tenant_id, i.id, i.webhook_id, i.channel, i.kind, i.provider_id, coalesce(i.status, ''), i.conversation_id,
-          p_turn, i.recipient, coalesce(i.detail, '{}'), coalesce(i.at, v_at), v_at)
+  insert into channel_items (tenant_id, id, webhook_id, channel, kind, provider_id, reference, status, conversation_id,
+                             turn_id, recipient, detail, at, created_at)
+  values (i.tenant_id, i.id, i.webhook_id, i.channel, i.kind, i.provider_id, i.reference, coalesce(i.status, ''),
+          i.conversation_id, p_turn, i.recipient, coalesce(i.detail, '{}'), coalesce(i.at, v_at), v_at)
   on conflict do nothing;
   if not found then
     return false;
@@ -64,11 +64,11 @@ declare
   i channel_items := jsonb_populate_record(null::channel_items, p_item);
   d deliveries;
   v_at timestamptz;
-  v_due timestamptz;
 begin
   d := hot.receipt_part(p_item);  -- first, because who records a part has the conversation's lock before this one
   perform pg_advisory_xact_lock(hot.receipt_lock(i.tenant_id, i.channel, i.provider_id));
-  if not hot.keep_item(p_item, null) then
+  if not hot.keep_item(case when p_again is null then p_item
+                            else jsonb_set(p_item, '{detail, again}', p_again) end, null) then
     return null;
   end if;
   if d.turn_id is null then
@@ -83,30 +83,48 @@ begin
            due_at = null, finished_at = coalesce(finished_at, v_at)
      where turn_id = d.turn_id and part = d.part;
     return null;
-  elsif p_again ? 'body' then
-    perform hot.replace_delivery(d, p_again -> 'body', i.detail -> 'error', v_at);
-  elsif p_again is null or d.failures >= 20 then
-    perform hot.end_delivery(d, 'failed', i.provider_id, i.detail -> 'error', v_at);
+  elsif not hot.fail_delivery(d, i.provider_id, i.detail -> 'error', p_again, v_at) then
     return null;
-  else
-    v_due := v_at + make_interval(secs => (p_again ->> 'wait_ms')::int / 1000.0);
-    update deliveries set status = 'pending', provider_id = null, failures = failures + 1, unsure = false,
-           not_before = v_due, due_at = v_due, finished_at = null, error = i.detail -> 'error'
-     where turn_id = d.turn_id and part = d.part;
   end if;
   return d.turn_id;
 end $$;
 
+-- Ends a part that the provider took and then did not deliver, or has it sent again; `p_again` as for hot.note_receipt.
+-- Who is still about to record the attempt loses the claim. Out: whether something is to be sent. The caller holds the
+-- conversation's lock.
+create function hot.fail_delivery(d deliveries, p_provider_id text, p_error jsonb, p_again jsonb, p_at timestamptz)
+returns boolean language plpgsql as $$
+declare
+  v_due timestamptz := p_at + make_interval(secs => (p_again ->> 'wait_ms')::int / 1000.0);
+begin
+  if p_again ? 'body' then
+    perform hot.replace_delivery(d, p_again -> 'body', p_error, p_at);
+  elsif p_again is null or d.failures >= 20 then
+    perform hot.end_delivery(d, 'failed', p_provider_id, p_error, p_at);
+    return false;
+  else
+    update deliveries set status = 'pending', provider_id = null, failures = failures + 1, unsure = false,
+           not_before = v_due, due_at = v_due, finished_at = null, error = p_error,
+           attempt = attempt + (lease_until is not null)::int, lease_until = null
+     where turn_id = d.turn_id and part = d.part;
+  end if;
+  return true;
+end $$;
+
 -- Puts the reply of a turn that a channel's message has opened into the outbox: one part, which is not rendered yet.
--- Nobody is sent the reply of a superseded turn. The caller holds the locks of the conversation and the turn.
+-- Nobody is sent the reply of a superseded turn, or of one that was cancelled because its messages were deleted. The
+-- caller holds the locks of the conversation and the turn.
 create function hot.queue_delivery(t turns, p_status text, p_at timestamptz) returns void language plpgsql as $$
 begin
   insert into deliveries (turn_id, part, tenant_id, conversation_id, channel, recipient, status, queued_at, due_at,
                           finished_at)
   select t.id, 1, t.tenant_id, t.conversation_id, t.channel, i.recipient,
-         case p_status when 'superseded' then 'withheld' else 'pending' end, p_at, p_at + interval '2 seconds',
-         case p_status when 'superseded' then p_at end
-    from channel_items i where i.turn_id = t.id and i.kind = 'message' order by i.at desc, i.id desc limit 1
+         case when i.is_unwanted then 'withheld' else 'pending' end, p_at, p_at + interval '2 seconds',
+         case when i.is_unwanted then p_at end
+    from (select m.recipient,
+                 p_status = 'superseded' or (p_status = 'cancelled' and m.detail ? 'deleted') as is_unwanted
+            from channel_items m where m.turn_id = t.id and m.kind = 'message'
+           order by m.detail ? 'deleted', m.at desc, m.id desc limit 1) i
   on conflict do nothing;
 end $$;
 
@@ -214,6 +232,10 @@ begin
     return v_status;
   end if;
   r := hot.early_receipt(d, p_outcome ->> 'provider_id');
+  if v_status = 'sent' and r.status = 'failed' then
+    perform hot.fail_delivery(d, p_outcome ->> 'provider_id', r.detail -> 'error', r.detail -> 'again', v_at);
+    return (select x.status from deliveries x where x.turn_id = p_turn and x.part = p_part);
+  end if;
   if hot.receipt_rank(r.status) > hot.receipt_rank(v_status) then
     v_status := r.status;
   end if;

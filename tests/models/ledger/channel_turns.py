@@ -7,7 +7,7 @@ from tests.factories import claim_turn, finish_turn, make_tenant
 from turnloom.models.connections.database import statement
 from turnloom.models.contracts.turn import TurnRequest
 from turnloom.models.ledger import channel_items, deliveries, turn_snapshots, turns
-from turnloom.models.ledger.channel_items import ReceivedItem
+from turnloom.models.ledger.channel_items import ChangedMessage, ReceivedItem
 from turnloom.models.ledger.deliveries import DeliveryOutcome
 from turnloom.models.ledger.turns import NewTurn, OpenedTurn
 from turnloom.models.runtime.ids import new_id
@@ -22,9 +22,12 @@ def item(kind: str, provider_id: str, **fields: Any) -> ReceivedItem:
     return ReceivedItem(kind=kind, provider_id=provider_id, **(own | fields))
 
 
-def receive(number: int, text: str = "hello", *, sender: str = "u1", **held: Any) -> OpenedTurn:
-    """Open a turn with the message of this provider's number."""
+def receive(
+    number: int, text: str = "hello", *, sender: str = "u1", fields: dict[str, Any] | None = None, **held: Any
+) -> OpenedTurn:
+    """Open a turn with the message of this provider's number. `fields`: further ones of its item."""
     conversation = f"{CHANNEL}:{sender}"
+    named = {"reference": f"r{number}", **(fields or {})}
     new = NewTurn(
         id=new_id(),
         tenant_id=make_tenant(),
@@ -35,7 +38,7 @@ def receive(number: int, text: str = "hello", *, sender: str = "u1", **held: Any
         deadline_ms=60_000,
         request=TurnRequest(message=text, conversation_id=conversation, message_id=str(number)),
         sequence=number,
-        item=item("message", str(number), conversation_id=conversation, recipient=sender),
+        item=item("message", str(number), conversation_id=conversation, recipient=sender, **named),
         **held,
     )
     with statement() as db:
@@ -94,6 +97,16 @@ def receipt(provider_id: str, status: str, again: dict[str, Any] | None = None, 
     tenant_id, received = make_tenant(), item("receipt", provider_id, status=status, **fields)
     with statement() as db:
         return channel_items.note_receipt(db, tenant_id, received, again)
+
+
+def change(number: int, text: str | None, *, order: int, sender: str = "u1") -> ChangedMessage:
+    """Edit the message of this provider's number; without a text, delete it."""
+    said = {"deleted": True} if text is None else {"text": text}
+    fields = {"conversation_id": f"{CHANNEL}:{sender}", "reference": f"r{number}"}
+    edit = item("edit", f"e{order}", detail={"kind": "edit", "order": order, **said}, **fields)
+    tenant_id = make_tenant()
+    with statement() as db:
+        return channel_items.change(db, tenant_id, edit)
 
 
 def statuses(turn_id: UUID) -> list[str]:

@@ -137,7 +137,14 @@ def _item(given: dict[str, Any]) -> Item:
         case "receipt":
             return Receipt(given["id"], given["status"], key=given.get("key"))
         case "edit":
-            return Edit(provider_id=given["id"], sender="u1", reference="1", text=None)
+            of = {"sender": "u1", "reference": "1", "text": None, **given}
+            return Edit(
+                provider_id=of["id"],
+                sender=of["sender"],
+                reference=of["reference"],
+                text=of["text"],
+                order=of.get("order"),
+            )
     return Unknown(given["kind"], json.dumps(given))
 
 

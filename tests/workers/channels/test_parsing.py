@@ -271,3 +271,17 @@ def test_the_handshakes() -> None:
     assert answer is not None
     assert answer.body == "c-1"
     assert usual is None
+
+
+def test_a_tapped_number_is_the_choice_that_it_stands_for() -> None:
+    """A choice that is too long for a button is shown beside its number; what was said is the choice."""
+    row = {"id": "A room with a view", "title": "2", "description": "A room with a view of the sea"}
+    told = _only("whatsapp", _whatsapp(messages=[_written("interactive", {"type": "list_reply", "list_reply": row})]))
+    keyboard = {"inline_keyboard": [[{"text": "2", "callback_data": "A room with a view"}]]}
+    shown = {"message_id": 7, "chat": {"id": 42}, "reply_markup": keyboard}
+    query = {"id": "q", "from": {"id": 42, "first_name": "Ada"}, "data": "A room with a view", "message": shown}
+    tapped = _only("telegram", _update(callback_query=query))
+
+    assert isinstance(told, Message)
+    assert isinstance(tapped, Message)
+    assert (told.text, tapped.text) == ("A room with a view of the sea", "A room with a view")

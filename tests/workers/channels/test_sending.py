@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from tests.workers.channels.accounts import NOW, account, answer
-from turnloom.models.contracts.turn import Question, Reply
+from turnloom.models.contracts.turn import Reply
 from turnloom.planner.reply.text_split import units
 from turnloom.workers.channels import adapter
 from turnloom.workers.channels.protocol import (
@@ -26,10 +26,9 @@ from turnloom.workers.channels.protocol import (
 )
 
 _LIMITS = {"whatsapp": 4_096, "telegram": 4_096, "slack": 4_000, "twilio": 1_600}
-_ASKED = Reply(text="Which room?", question=Question(fields=["room"], choices={"room": ["Suite", "Single"]}))
 
 
-def _said(part: Part) -> str:
+def shown(part: Part) -> str:
     """Return the text that the person reads."""
     if "blocks" in part:
         return str(part["blocks"][0]["text"]["text"])
@@ -46,48 +45,10 @@ def test_parts_keep_the_limit_and_can_be_stored(channel: ChannelName) -> None:
 
     for choices in ([], offer):
         parts = adapter(channel).render(reply, account(channel), choices)
-        said = [_said(part).replace("&amp;", "&") for part in parts]
+        said = [shown(part).replace("&amp;", "&") for part in parts]
         assert json.loads(json.dumps(parts)) == parts
-        assert all(0 < units(_said(part)) <= _LIMITS[channel] for part in parts)
+        assert all(0 < units(shown(part)) <= _LIMITS[channel] for part in parts)
         assert "\n".join(said).split("\n")[:399] == rows
-
-
-@pytest.mark.parametrize("channel", CHANNELS)
-def test_a_questions_choices_can_be_tapped(channel: ChannelName) -> None:
-    """What comes back is the choice itself; a channel without buttons numbers its choices."""
-    (part,) = adapter(channel).render(_ASKED, account(channel))
-
-    written = json.dumps(part)
-    if channel == "twilio":
-        assert part == {"Body": "Which room?\n1. Suite\n2. Single"}
-    else:
-        assert written.count("Suite") == 2
-        assert _said(part) == "Which room?"
-
-
-def _many(count: int, length: int = 5) -> list[ReplyChoice]:
-    return [ReplyChoice(f"p{number}", f"{number:03}".ljust(length, "x")) for number in range(count)]
-
-
-@pytest.mark.parametrize(
-    ("choices", "kind"),
-    [(_many(3), "button"), (_many(4), "list"), (_many(3, 30), "list"), (_many(11), None), (_many(3, 80), None)],
-)
-def test_whatsapp_shows_choices_as_they_fit(choices: list[ReplyChoice], kind: str | None) -> None:
-    """Three short ones are buttons, ten are a list, and what does not fit is numbered."""
-    (part,) = adapter("whatsapp").render(Reply(text="Which?"), account("whatsapp"), choices)
-
-    assert part.get("interactive", {}).get("type") == kind
-    if kind is None:
-        assert _said(part).count("\n") == len(choices)
-
-
-def test_choices_that_look_alike_are_numbered_on_whatsapp() -> None:
-    """WhatsApp refuses two buttons with one title."""
-    alike = [ReplyChoice("a", "Room"), ReplyChoice("b", "Room")]
-    (part,) = adapter("whatsapp").render(Reply(text="Which?"), account("whatsapp"), alike)
-
-    assert _said(part) == "Which?\n1. Room\n2. Room"
 
 
 def test_a_request_names_its_recipient_and_hides_no_secret_in_the_part() -> None:

@@ -8,11 +8,22 @@ from tests.workers.channels.accounts import NOW, account, url
 from turnloom.models.contracts.turn import Reply
 from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse
 from turnloom.workers.channels import adapter
-from turnloom.workers.channels.protocol import CHANNELS, ChannelName, Inbound, Message, MessageSent, Receipt, TryLater
+from turnloom.workers.channels.protocol import (
+    CHANNELS,
+    ChannelName,
+    Edit,
+    Inbound,
+    Message,
+    MessageSent,
+    Receipt,
+    TryLater,
+    WindowClosed,
+)
 from turnloom.workers.simulator.dialects import dialect
 from turnloom.workers.simulator.play import Script, written
 from turnloom.workers.simulator.protocol import Sending
 from turnloom.workers.simulator.provider import Provider
+from turnloom.workers.simulator.windows import ServiceWindows
 
 _SCRIPT = Script(
     people=3, messages=9, duplicates=0, disorder=0, seed=1, run="123456", patience_s=1
@@ -66,7 +77,7 @@ def test_messages_of_a_person_have_an_order(channel: ChannelName) -> None:
 def test_our_messages_are_taken_or_refused(channel: ChannelName, errors: float) -> None:
     """The adapter understands the simulator's answers: taken with an id, or later."""
     its, heard = dialect(account(channel)), []
-    provider = Provider(its, errors, random.Random(1), heard.append)
+    provider = Provider(its, errors, random.Random(1), heard.append, ServiceWindows(0, random.Random(1)))
     recipient = its.recipient(its.person("123456", 1))
     request = _sent_by_us(channel, recipient)
 
@@ -83,10 +94,68 @@ def test_our_messages_are_taken_or_refused(channel: ChannelName, errors: float) 
         assert [message.sending.recipient for message in heard] == [recipient]
 
 
+@pytest.mark.parametrize(
+    ("channel", "config"),
+    [("whatsapp", {"template": "call_us"}), ("twilio", {"from": "whatsapp:+15550001111", "template": "HX1"})],
+)
+def test_a_closed_window_takes_a_template_alone(channel: ChannelName, config: dict[str, str]) -> None:
+    """Until the person writes again. What is refused for the window is counted apart."""
+    known, heard = account(channel, **config), []
+    its, windows = dialect(known), ServiceWindows(1, random.Random(1))
+    provider = Provider(its, 0, random.Random(1), heard.append, windows)
+    recipient = its.recipient(its.person("123456", 1))
+    (free,), template = adapter(channel).render(Reply(text="Hi"), known), adapter(channel).template(known)
+    assert template is not None
+
+    outcomes = []
+    for part in (free, template, free):
+        request = adapter(channel).request(known, recipient, part, "key-1")
+        status, _, body = provider.answer(request.url, {}, _body(request))
+        outcomes.append(type(adapter(channel).outcome(UpstreamResponse("x", status, {}, body))))
+    assert outcomes == [WindowClosed, MessageSent, WindowClosed]
+    assert (len(heard), provider.templates, provider.refused, windows.refused) == (1, 1, 0, 2)
+
+
+def test_a_window_opens_when_the_person_writes() -> None:
+    """Until then it stays closed."""
+    windows = ServiceWindows(1, random.Random(1))
+    assert windows.refuse("p")
+    windows.closing = 0
+    assert windows.refuse("p")
+    assert not windows.refuse("q")
+
+    windows.open("p")
+    assert not windows.refuse("p")
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_an_edit_names_its_message(channel: ChannelName) -> None:
+    """As the adapter names that; it comes after it in the channel's order. Twilio reports none."""
+    its, known = dialect(account(channel)), account(channel)
+    each = written(_SCRIPT, its)[4]
+    edit_id = its.message_id("123456", 9 + each.number)
+    body = its.edit(each, edit_id, "New")
+    if body is None:
+        assert channel == "twilio"
+        return
+
+    message, edit = (
+        adapter(channel).parse(known, Inbound("POST", url(channel), {}, some))[0] for some in (its.body([each]), body)
+    )
+    assert isinstance(message, Message)
+    assert isinstance(edit, Edit)
+    assert (edit.reference, edit.provider_id, edit.text) == (message.reference, edit_id, "New")
+    assert (edit.sender, edit.thread) == (message.sender, message.thread)
+    assert message.order is not None
+    assert edit.order is not None
+    assert edit.order >= message.order
+
+
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_a_check_of_the_account_succeeds(channel: ChannelName) -> None:
     """A question about the account is no message."""
-    provider = Provider(dialect(account(channel)), 1.0, random.Random(1), lambda _: None)
+    windows = ServiceWindows(1, random.Random(1))
+    provider = Provider(dialect(account(channel)), 1.0, random.Random(1), lambda _: None, windows)
     request = adapter(channel).probe(account(channel))
 
     status, _, body = provider.answer(request.url, {}, _body(request))
