@@ -496,11 +496,11 @@ begin
       return ('deleted', null, t.conversation_id, null, false, null)::hot.opened;
     end if;
   end if;
-  return hot.add_turn(t, p_new, p_lease_ms, p_window);
+  return hot.add_turn(t, p_new, p_lease_ms, p_windows);
 end $$;
 
 -- Adds a turn to its conversation, or its message to a turn that waits there. The caller has found that it is new.
-create function hot.add_turn(t turns, p_new jsonb, p_lease_ms int, p_window int)
+create function hot.add_turn(t turns, p_new jsonb, p_lease_ms int, p_windows jsonb)
 returns hot.opened language plpgsql as $$
 declare
   c conversations;

@@ -86,16 +86,16 @@ def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) ->
 
 def _is_unheard(claim: Figure, context: Context) -> bool:
     """Return whether a small number stands nowhere, and is neither some of a list nor two known numbers' sum."""
-    value, known = claim.keys[0][1], context.evidence.places.small
+    places, sentence = context.evidence.places, context.sentence
+    value = claim.keys[0][1]
     assert isinstance(value, Decimal)
-    sentence = context.sentence
-    if not known or value in known or sentence.rounding(claim):
+    if not places.small or value in places.small | places.said_counts or sentence.rounding(claim):
         return False
     if any(sentence.says(kind) for kind in ("sums", "differences")):
         return False
     counts = sentence.counts() - {value}
     reached = {result for one in counts for other in counts for result in (one * other, one + other, one - other)}
-    return value not in reached | context.evidence.places.column_sums()
+    return value not in reached | places.column_sums()
 
 
 def _is_mislabelled(claim: Figure, context: Context, derived: Sequence[str]) -> bool:

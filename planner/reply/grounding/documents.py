@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from turnloom.planner.reply.grounding.tables import table_in
+from turnloom.planner.reply.grounding.tables import as_table
 
 _LONGEST = 100_000
 _DEEPEST = 30
@@ -20,8 +20,7 @@ def opened(value: Any) -> Any:
         case str() if value[:1] in ("{", "[") and len(value) <= _LONGEST:
             return _document(value)
         case str() if "\n" in value and len(value) <= _LONGEST:
-            rows = table_in(value)
-            return value if rows is None else {"text": value, "rows": rows}
+            return as_table(value)
     return value
 
 

@@ -88,7 +88,7 @@ class Evidence:
             if path == "user":
                 self._own.know(text)
             small = numbers_apart(text[:_LONGEST_TEXT])
-            self.places.hear(small)
+            self.places.said_counts |= small
             for value in small:  # a limit of "60 at most" may be compared with a price
                 self.places.add_operand(value, UNSTATED, EvidencePlace(_SAID.step, path, is_said=True))
         self._origin = _SAID
@@ -119,6 +119,8 @@ class Evidence:
                 self._number(Decimal(str(value)), path, scope)
             case str():
                 self._text(value, path, scope)
+                if rows := getattr(value, "rows", None):
+                    self._walk_list(rows, path, scope)
 
     def _walk_list(self, values: list[Any], path: str, scope: FieldScope) -> None:
         found = codes_of(values)
@@ -196,7 +198,7 @@ class Evidence:
         labelled = [("field", label, value) for label in scope.labels]
         for key in (("number", value), *counted(name, value), *labelled):
             self._put(key, path, scope)
-        self.places.small |= {value, Decimal(round(value))}
+        self.places.small |= set() if scope.is_said else {value, Decimal(round(value))}
         place = self._place(path, scope)
         is_amount = not (name.is_count or name.is_plain)
         if is_amount and not scope.currencies:
@@ -223,7 +225,7 @@ class Evidence:
         if not _SPOKEN.search(text):
             return
         self._left -= len(text)
-        self.places.small |= runs(text)
+        self.places.small |= set() if scope.is_said else runs(text)
         if _NUMBER.fullmatch(text):
             self._number(Decimal(text), path, scope)
         elif day := iso_day(text):
@@ -244,9 +246,8 @@ class Evidence:
         for key in (*(key for claim in claims(plain, found) for key in claim.keys), *fractions(plain)):
             self._put(key, path, scope)
         for figure in found:
-            if figure.kind == "link" and scope.page is not None:
-                continue  # the links of a page are not evidence
-            if is_public or figure.kind not in PERSONAL:
+            is_link_of_page = figure.kind == "link" and scope.page is not None  # it is no evidence
+            if not is_link_of_page and (is_public or figure.kind not in PERSONAL):
                 for key in figure.keys:
                     self._put(key, path, scope)
                     self._add_operand(key, path, scope)

@@ -104,7 +104,7 @@ class Places:
     """Word of a name -> the elements that have it, if not all of their list do."""
 
     small: set[Decimal] = field(default_factory=set)
-    """Every number of up to three digits that stands anywhere, and the lengths of lists."""
+    """Every number of up to three digits that stands in a result, and the lengths of lists."""
     said_counts: set[Decimal] = field(default_factory=set)
     """Small numbers that the user has said."""
 
@@ -134,11 +134,6 @@ class Places:
             for key in self.by_key
             if key[0] == form and (unit is None or key[1] == unit) and isinstance(key[-1], Decimal)
         }
-
-    def hear(self, counts: set[Decimal]) -> None:
-        """Learn small numbers that the user has said."""
-        self.said_counts |= counts
-        self.small |= counts
 
     def column_sums(self) -> set[Decimal]:
         """Return the sums of the numbers that the elements of a list have in one field."""

@@ -1,6 +1,7 @@
 """Read a table that stands in a result as text: CSV, Markdown, or columns that blanks align.
 
-In: a text.  Out: its rows as objects, so that an amount has the name of its column and belongs to its row.
+In: a text.  Out: the same with its rows as objects, so that an amount has the name of its column and belongs to its
+row.
 """
 
 import re
@@ -15,8 +16,24 @@ _DIGIT = re.compile(r"\d")
 Split = Callable[[str], list[str]]
 
 
-def table_in(text: str) -> list[dict[str, str]] | None:
-    """Return the rows of the table that a text begins with, by the names of its columns; None if it holds none."""
+class TableText(str):
+    """A text that is a table, with its rows by the names of their columns."""
+
+    rows: list[dict[str, str]]
+
+
+def as_table(text: str) -> str:
+    """Return a text with the rows of the table that it begins with, if it is one."""
+    rows = rows_in(text)
+    if rows is None:
+        return text
+    table = TableText(text)
+    table.rows = rows
+    return table
+
+
+def rows_in(text: str) -> list[dict[str, str]] | None:
+    """Return the rows of the table that a text begins with, by the names of its columns; None if it is none."""
     lines = [line for line in text.splitlines() if line.strip() and not _RULE.fullmatch(line)]
     if not _FEWEST_LINES <= len(lines) <= _MOST_LINES:
         return None
