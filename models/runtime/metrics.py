@@ -102,6 +102,9 @@ OBSERVED = {
     "turnloom_turns": Metric(
         "gauge", "Turns that are not final, by status, without those that wait for a person.", ("status",)
     ),
+    "turnloom_paused_conversations": Metric(
+        "gauge", "Conversations in which a person writes and the agent does not answer.", ()
+    ),
 }
 """Metrics that are measured whenever somebody asks: name -> its meaning."""
 

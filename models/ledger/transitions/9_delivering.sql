@@ -98,14 +98,14 @@ begin
 end $$;
 
 -- Puts the reply of a turn that a channel's message has opened into the outbox: one part, which is not rendered yet.
--- Nobody is sent the reply of a superseded turn. The caller holds the locks of the conversation and the turn.
-create function hot.queue_delivery(t turns, p_status text, p_at timestamptz) returns void language plpgsql as $$
+-- It is withheld unless it is told. The caller holds the locks of the conversation and the turn.
+create function hot.queue_delivery(t turns, p_is_told boolean, p_at timestamptz) returns void language plpgsql as $$
 begin
   insert into deliveries (turn_id, part, tenant_id, conversation_id, channel, recipient, status, queued_at, due_at,
                           finished_at)
   select t.id, 1, t.tenant_id, t.conversation_id, t.channel, i.recipient,
-         case p_status when 'superseded' then 'withheld' else 'pending' end, p_at, p_at + interval '2 seconds',
-         case p_status when 'superseded' then p_at end
+         case when p_is_told then 'pending' else 'withheld' end, p_at, p_at + interval '2 seconds',
+         case when not p_is_told then p_at end
     from channel_items i where i.turn_id = t.id and i.kind = 'message' order by i.at desc, i.id desc limit 1
   on conflict do nothing;
 end $$;
