@@ -34,8 +34,14 @@ OnError = Literal["best_effort", "fail_fast"]
 OnBusy = Literal["auto", "enqueue", "reject", "interrupt", "rollback", "merge"]
 
 Scope = Literal[
-    *("turns:write", "turns:read", "plans:submit", "approvals:decide"),
-    *("conversations:write", "users:read", "users:write", "admin"),
+    "turns:write",
+    "turns:read",
+    "plans:submit",
+    "approvals:decide",
+    "conversations:write",
+    "users:read",
+    "users:write",
+    "admin",
 ]
 """The rights of a key. `turns:write` posts messages, `turns:read` reads turns and conversations,
 `plans:submit` posts ready plans, `approvals:decide` approves and rejects calls that wait for it,
