@@ -12,7 +12,7 @@ Author = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x
 
 
 class PersonMessage(Contract):
-    """What a person writes to the user of a conversation. Only `message` is required."""
+    """A message of a person to the user of a conversation. Only `message` is required."""
 
     message: MessageText
     """At least one letter, digit or sign."""

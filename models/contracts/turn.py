@@ -33,24 +33,6 @@ Bound = Literal["rounds", "time", "cost", "repetition", "no_progress"]
 OnError = Literal["best_effort", "fail_fast"]
 OnBusy = Literal["auto", "enqueue", "reject", "interrupt", "rollback", "merge"]
 
-Scope = Literal[
-    "turns:write",
-    "turns:read",
-    "plans:submit",
-    "approvals:decide",
-    "conversations:write",
-    "users:read",
-    "users:write",
-    "admin",
-]
-"""The rights of a key. `turns:write` posts messages, `turns:read` reads turns and conversations,
-`plans:submit` posts ready plans, `approvals:decide` approves and rejects calls that wait for it,
-`conversations:write` takes conversations over: it pauses and resumes them, and writes in place of the agent,
-`users:read` reads the directory of users, `users:write` changes it, their grants and accounts,
-`admin` reads across conversations of the tenant."""
-
-SCOPES: tuple[Scope, ...] = get_args(Scope)
-
 
 @lru_cache
 def _timezones() -> frozenset[str]:

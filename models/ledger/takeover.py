@@ -36,8 +36,8 @@ class PausedConversation:
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenMessage:
-    """What a person wrote, as it was recorded."""
+class RecordedMessage:
+    """A message of a person, as it was recorded."""
 
     outcome: Literal["written", "repeated"]
     """`repeated`: its id came before with the same message."""
@@ -86,7 +86,7 @@ def resume(db: psycopg.Connection, tenant_id: UUID, conversation_id: str, by: Op
 
 def write(
     db: psycopg.Connection, tenant_id: UUID, conversation_id: str, message: PersonMessage, by: Operator
-) -> WrittenMessage:
+) -> RecordedMessage:
     """Record what a person writes, and put it into the outbox if the conversation has a channel.
 
     Raises:
@@ -111,7 +111,7 @@ def write(
         raise Conflict(f"the message id {message.message_id!r} came before with another body", code="message_id_reused")
     if found["outcome"] == "unreachable":
         raise Conflict(f"nobody has written on the channel of conversation {conversation_id!r}", code="no_recipient")
-    return WrittenMessage(found["outcome"], UUID(found["turn_id"]), found["seq"], found["deliver"])
+    return RecordedMessage(found["outcome"], UUID(found["turn_id"]), found["seq"], found["deliver"])
 
 
 def _digest(message: PersonMessage) -> bytes:

@@ -116,8 +116,8 @@ $$;
 
 -- The last p_most final exchanges of a turn's conversation that its summary does not cover, oldest first: [{turn, seq,
 -- message, reply, seen, author}]; those that it was opened with have no turn. What came later and was planned was
--- written before the turn; what came later and was only stopped is none of its past, nor what was rolled back. The reply
--- of a turn that a person's takeover has ended is empty: nobody has said it.
+-- written before the turn; what came later and was only stopped is none of its past, nor what was rolled back. A reply
+-- to a message that a person has answered is empty: it was not said.
 create function hot.history(p_turn turns, p_past jsonb, p_summary_seq int, p_most int) returns jsonb
 language plpgsql stable as $$
 begin
