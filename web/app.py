@@ -26,6 +26,7 @@ from turnloom.web import (
     openapi,
     request_ids,
     security_headers,
+    takeover,
     traces,
     turns,
     url_ids,
@@ -78,7 +79,7 @@ def create_app() -> APIFlask:
     channels.install(app.extensions)
     errors.handle_errors(app)
     openapi.document(app)
-    of_callers = (turns, traces, approvals, feedback, event_stream, conversations, usage, users, catalogue)
+    of_callers = (turns, traces, approvals, feedback, event_stream, conversations, takeover, usage, users, catalogue)
     for part in (*of_callers, completions, assistant, channels, health, metrics, openapi):
         app.register_blueprint(part.blueprint)
     return app

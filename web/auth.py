@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar, cast
 from flask import current_app, g, request
 
 from turnloom.models.connections.database import transaction
-from turnloom.models.contracts.turn import Scope
+from turnloom.models.contracts.scope import Scope
 from turnloom.models.errors import PolicyDenied, Unauthorized
 from turnloom.models.ledger import keys
 from turnloom.models.ledger.keys import Caller

@@ -24,6 +24,8 @@ def conversation_view(row: ConversationRow) -> ConversationView:
         user=row.person,
         turns=row.last_seq,
         active_turn_id=str(row.active_turn_id) if row.active_turn_id else None,
+        paused_at=row.paused_at,
+        paused_by=row.paused_by,
         usage=read_usage(row.usage),
         created_at=row.created_at,
         updated_at=row.updated_at,
@@ -41,6 +43,7 @@ def turn_summary(turn: TurnRow, reply: ReplyRow | None) -> TurnSummary:
             "status": turn.status,
             "message": turn.message,
             "reply": reply_view(reply),
+            "author": turn.author,
             "created_at": turn.created_at,
             "finished_at": turn.finished_at,
         }

@@ -1,13 +1,14 @@
 """Check a message before its turn is opened: whether the caller may ask for it, and whether we support it."""
 
 import hashlib
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from flask import request
 from pydantic import TypeAdapter, ValidationError
 
 from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.takeover import PersonMessage
 from turnloom.models.contracts.turn import Identifier, TurnRequest
 from turnloom.models.errors import Invalid, PolicyDenied
 from turnloom.models.ledger import conversations
@@ -24,6 +25,8 @@ from turnloom.web.catalogue import catalogue
 from turnloom.web.errors import fault
 from turnloom.web.limits import limits_of
 from turnloom.web.rates import demand_rate
+
+M = TypeVar("M", TurnRequest, PersonMessage)
 
 CHANNEL = "api"
 _NEW = {"llm": None, "priority": "interactive"}
@@ -44,7 +47,7 @@ def new_turn(message: TurnRequest, *, may_open: bool) -> NewTurn:
         PolicyDenied: the message brings a plan, and the key may not submit plans.
         RateLimited: there are too many messages of its user, key or tenant.
     """
-    message = _identified(message)
+    message = identified(message)
     _refuse_unsupported(message)
     demand_rate(message.user.id if message.user else None)
     if (message.agent, message.mode, message.plan) != (None, None, None):
@@ -78,8 +81,12 @@ def _sequence(metadata: dict[str, Any]) -> int | None:
     return number if type(number) is int and 1 <= number <= _LARGEST_SEQUENCE else None
 
 
-def _identified(message: TurnRequest) -> TurnRequest:
-    """Take the message's id from the header `Idempotency-Key` if the request has one."""
+def identified(message: M) -> M:
+    """Take the message's id from the header `Idempotency-Key` if the request has one.
+
+    Raises:
+        Invalid: the header is not an id, or differs from the message's own.
+    """
     key = request.headers.get("Idempotency-Key")
     if key is None or key == message.message_id:
         return message

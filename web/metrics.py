@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 from turnloom.models.connections.database import transaction
 from turnloom.models.connections.redis import beat_lives
 from turnloom.models.errors import Unavailable
-from turnloom.models.ledger import backlog
+from turnloom.models.ledger import backlog, conversations
 from turnloom.models.runtime.counters import BUCKETS_S, Series
 from turnloom.models.runtime.metrics import COUNTED, OBSERVED, read_counts
 from turnloom.tools.guards.breaker import open_circuits
@@ -108,6 +108,11 @@ def _turns() -> Mapping[Series, float]:
         return backlog.count_by_class(db)
 
 
+def _paused() -> Mapping[Series, float]:
+    with transaction() as db:
+        return {(): float(conversations.count_paused(db))}
+
+
 def _each(look: Callable[[], Mapping[str, float]]) -> Callable[[], Mapping[Series, float]]:
     return lambda: {(label,): amount for label, amount in look().items()}
 
@@ -118,4 +123,5 @@ _LOOKS: dict[str, Callable[[], Mapping[Series, float]]] = {
     "turnloom_worker_slots": _each(worker_slots),
     "turnloom_beat_alive": _beat,
     "turnloom_turns": _turns,
+    "turnloom_paused_conversations": _paused,
 }

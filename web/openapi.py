@@ -97,10 +97,22 @@ def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     follow["parameters"].append({"name": "Last-Event-ID", "in": "header", "schema": {**_TEXT, "maxLength": 20}})
     follow["responses"]["429"] = _problem("The key has as many event streams as it may")
     follow["responses"]["400"] = _problem("The id is not one of the turn's events")
+    _complete_takeover(spec["paths"])
     for path in ("/v1/conversations/{conversation_id}", "/v1/users/{user_id}"):
         spec["paths"][path]["delete"]["responses"]["409"] = _problem("A turn is in work")
     _complete_front(spec["paths"])
     return _plainly_named(spec)
+
+
+def _complete_takeover(paths: dict[str, Any]) -> None:
+    """Describe what a person in place of the agent may be refused."""
+    pause, write = (paths[f"/v1/conversations/{{conversation_id}}/{part}"]["post"] for part in ("pause", "messages"))
+    pause["responses"]["409"] = _problem("The conversation was erased")
+    write["responses"]["200"] = _answer("A repeated message", "TurnAccepted")
+    write["responses"]["409"] = _problem(
+        "The message id came with another body, the conversation was erased, or nobody has written on its channel"
+    )
+    write["parameters"].append(_IDEMPOTENCY_KEY)
 
 
 def _complete_front(paths: dict[str, Any]) -> None:

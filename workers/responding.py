@@ -242,6 +242,8 @@ class Deltas:
 def _status(material: Material) -> tuple[FinalTurnStatus, dict[str, str] | None]:
     """Return the final status. A turn fails if no step succeeded, or if it stopped at its first failure as asked."""
     stop = material.ending
+    if stop == "paused":
+        return "cancelled", {"code": "paused", "message": "a person took the conversation over, who answers in it"}
     if stop in ("cancelled", "superseded"):
         return stop, None
     statuses = [step.status for step in material.steps]

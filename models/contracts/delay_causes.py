@@ -91,6 +91,8 @@ class Facts:
     """The steps of a turn that runs or waits for a person."""
     slots: Mapping[str, int]
     """Tasks that the living workers run at the same time, by queue."""
+    is_taken_over: bool
+    """Whether a person writes in its conversation, and it was closed for that or is what the person wrote."""
     at_work: int
     """Turns of its tenant that are planned or answered now, limited by its slots for the language model."""
 
@@ -104,7 +106,8 @@ def explain(facts: Facts, messages: Mapping[str, int] | None) -> Explanation:
     """Return the cause. `messages`: how many wait on each queue, None if the broker does not answer."""
     case = _Case(facts, messages)
     if facts.status in FINAL_TURN_STATUSES:
-        return case.because("finished", f"the turn ended at {rfc3339(facts.since)}: {facts.status}")
+        why = "; a person writes in its conversation in place of the agent" if facts.is_taken_over else ""
+        return case.because("finished", f"the turn ended at {rfc3339(facts.since)}: {facts.status}{why}")
     if facts.earlier is not None:
         active, status = facts.earlier
         message = f"turn {active} of the same conversation comes first and is {status}; turns run one at a time"

@@ -30,10 +30,12 @@ EVENTS = {
     "reply.delta": "A piece of the reply while the language model writes it. `text`. Never in the ledger: its id is "
     "that of the event before it and a number, as in `7.3`.",
     "reply.done": "The whole reply; it replaces the deltas. `text`, `artifacts`, `question`, `grounded`, `sources`, "
-    "`suggestions`. A superseded turn has none: its reply is for the record and is not sent.",
+    "`suggestions`. A superseded turn has none, and neither has one that ends while a person writes in its "
+    "conversation: its reply is for the record and is not sent.",
     "turn.succeeded": "The turn is final and was answered. `error` is null.",
     "turn.failed": "The turn is final, and its reply says so. `error`: `code` and `message`.",
-    "turn.cancelled": "The turn is final: somebody cancelled it. `error` is null.",
+    "turn.cancelled": "The turn is final: somebody cancelled it, and `error` is null; or a person writes in its "
+    "conversation, and the `code` of `error` is `paused`.",
     "turn.superseded": "The turn is final: a newer message took its place. `superseded_by`: the id of that message's "
     "turn; `error` is null.",
 }

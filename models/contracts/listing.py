@@ -19,6 +19,10 @@ class ConversationView(Contract):
     """The number of turns."""
     active_turn_id: str | None
     """The turn that is in work."""
+    paused_at: Moment | None
+    """Since when a person writes in place of the agent; None while the agent answers."""
+    paused_by: str | None
+    """Who took it over."""
     usage: Usage
     """Usage of its final turns."""
     created_at: Moment
@@ -42,7 +46,10 @@ class TurnSummary(Contract):
     agent: str
     status: TurnStatus
     message: str
+    """Empty where a person has written in place of the agent."""
     reply: Reply | None
+    author: str | None
+    """The person who wrote the reply in place of the agent; None if the agent did."""
     created_at: Moment
     finished_at: Moment | None
 
@@ -62,7 +69,8 @@ class AuditView(Contract):
     turn_id: str | None
     kind: str
     """`turn.received`, `message.merged`, `message.changed`, `approval.requested`, `approval.decided`, `turn.finished`,
-    `step.decided`, `delivery.ended`, `delivery.redriven`, `conversation.erased`."""
+    `step.decided`, `delivery.ended`, `delivery.redriven`, `conversation.paused`, `conversation.resumed`,
+    `message.written`, `conversation.erased`."""
     content: dict[str, Any] | None
     """None once erased."""
     digest: str

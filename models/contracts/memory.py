@@ -39,7 +39,7 @@ class RecalledResult:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The message and the reply of one finished turn of the conversation."""
+    """The message and the reply of one finished turn of the conversation. Either may be empty."""
 
     message: str
     reply: str
@@ -51,11 +51,16 @@ class Exchange:
     """The turn's number in the conversation."""
     found: Sequence[RecalledResult] = ()
     """Results of the turn that a prompt shows with it, oldest first."""
+    author: str | None = None
+    """The person who wrote the reply in place of the agent."""
 
     @property
     def told(self) -> str:
         """The reply as a language model is to know it."""
-        return self.reply if self.seen else f"[This reply did not reach the user:] {self.reply}"
+        told = self.reply
+        if told and self.author is not None:
+            told = f"[Not you but a person of the team wrote this, {self.author}:] {told}"
+        return told if self.seen or not told else f"[This reply did not reach the user:] {told}"
 
 
 class RememberedResult(Contract):

@@ -17,9 +17,9 @@ FINAL_TURN_STATUSES: frozenset[str] = frozenset(get_args(FinalTurnStatus))
 
 TurnStatus = Literal["queued", "planning", "running", "waiting_approval", "responding", FinalTurnStatus]
 
-Stop = Literal["cancelled", "superseded", "late"]
+Stop = Literal["cancelled", "superseded", "late", "paused"]
 """Why the work on a turn ended before it was done: the caller cancelled it, another turn replaced it, the deadline
-came."""
+came, a person took its conversation over."""
 
 Mode = Literal["auto", "direct", "plan", "react", "adaptive"]
 
@@ -35,14 +35,6 @@ Priority = Literal["interactive", "batch"]
 OnError = Literal["best_effort", "fail_fast"]
 OnBusy = Literal["auto", "enqueue", "reject", "interrupt", "rollback", "merge"]
 
-Scope = Literal["turns:write", "turns:read", "plans:submit", "approvals:decide", "users:read", "users:write", "admin"]
-"""The rights of a key. `turns:write` posts messages, `turns:read` reads turns and conversations,
-`plans:submit` posts ready plans, `approvals:decide` approves and rejects calls that wait for it,
-`users:read` reads the directory of users, `users:write` changes it, their grants and accounts,
-`admin` reads across conversations of the tenant."""
-
-SCOPES: tuple[Scope, ...] = get_args(Scope)
-
 
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters and signs that show nothing."""
@@ -54,6 +46,9 @@ def _readable(message: str) -> str:
         return message
     raise ValueError("is blank; write at least one letter, digit or sign")
 
+
+MessageText = Annotated[str, Field(min_length=1, max_length=8000), AfterValidator(_readable)]
+"""1-8000 characters, among them a letter, digit or sign."""
 
 Identifier = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$")]
 """A caller's own id: 1-128 visible ASCII characters."""
@@ -87,7 +82,7 @@ class User(Contract):
 class TurnRequest(Contract):
     """One message to answer. Only `message` is required."""
 
-    message: Annotated[str, Field(min_length=1, max_length=8000), AfterValidator(_readable)]
+    message: MessageText
     """What the user wrote: at least one letter, digit or sign."""
     conversation_id: Annotated[Identifier, AfterValidator(_addressable)] | None = None
     """The caller's own id of the conversation; a new conversation if absent. It must not end in `/turns`, `/memory`
@@ -164,7 +159,8 @@ class Source(Contract):
 
     text: str
     step: str
-    """The step's id; `message` for the user's message, `agent` for the agent's own texts."""
+    """The step's id; `message` for the user's message, `agent` for the agent's own texts and for what a person wrote in
+    its place."""
     path: str
     """Where in the step's result, as a reference writes it."""
     turn: str | None = None
@@ -275,6 +271,8 @@ class TurnView(Contract):
     """The formatter's result, if the plan ends in one."""
     synthesis_hint: str | None
     reply: Reply | None
+    author: str | None
+    """The person who wrote the reply in place of the agent; None if the agent did."""
     usage: Usage
     timings: Timings
     error: dict[str, Any] | None

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.ledger.transitions import call
-from turnloom.models.tables.conversations import IS_LISTED, ConversationRow
+from turnloom.models.tables.conversations import IS_LISTED, IS_PAUSED, ConversationRow
 from turnloom.models.tables.knowledge import KnowledgeRow
 from turnloom.models.tables.notifications import NotificationRow
 from turnloom.models.tables.replies import ReplyRow
@@ -90,6 +90,7 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
     call(db, "erase_audit", tenant=tenant_id, conversation=conversation_id)
     row.person, row.slots, row.past, row.summary = {}, {}, [], None
     row.summary_seq = row.last_seq  # a summary that is being made now covers erased turns
+    row.paused_at = row.paused_by = None
     row.erased_at = db.scalar(select(func.clock_timestamp()))
 
 
@@ -122,6 +123,11 @@ def count_idle(db: Session, tenant_id: UUID | None, age_s: int) -> tuple[int, in
     query = query.select_from(ConversationRow).join(TurnRow, _ITS_TURNS).where(*_is_idle(tenant_id, age_s))
     conversations, turns = db.execute(query).one()
     return conversations, turns
+
+
+def count_paused(db: Session) -> int:
+    """Return in how many conversations, of all tenants, a person writes in place of the agent."""
+    return db.scalar(select(func.count()).select_from(ConversationRow).where(text(IS_PAUSED))) or 0
 
 
 def lock_idle(db: Session, tenant_id: UUID, conversation_id: str, age_s: int) -> bool:

@@ -53,6 +53,7 @@ def gather(db: Session, turn: TurnRow, lease: timedelta) -> Facts:
         postponed=_postponed(turn) if turn.status in ("planning", "responding") else None,
         steps=_open_steps(db, turn, at) if turn.status in ("running", "waiting_approval") else (),
         slots=workers.slots_by_queue(db, lease),
+        is_taken_over=turn.ending == "paused" or turn.author is not None,
         at_work=_at_work(db, turn),
     )
 

@@ -11,7 +11,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from turnloom.models.contracts.turn import SCOPES
+from turnloom.models.contracts.scope import SCOPES
 from turnloom.models.errors import NotFound
 from turnloom.models.ledger import tenants
 from turnloom.models.runtime.ids import new_id

@@ -42,7 +42,7 @@ class Unsummarised:
     summary_seq: int
     """The last turn that the summary covers."""
     history: list[dict[str, Any]]
-    """`{seq, message, reply}`, oldest first."""
+    """`{seq, message, reply, seen, author}`, oldest first."""
 
 
 def read_recalled(found: dict[str, Any]) -> Recalled:

@@ -54,6 +54,7 @@ class TurnSnapshot:
     usage: dict[str, Any]
     error: dict[str, Any] | None
     extra: dict[str, Any]
+    author: str | None
     channel: str
     created_at: datetime
     begun_at: datetime | None

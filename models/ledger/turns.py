@@ -92,7 +92,7 @@ class OpenedTurn:
     is_sent: bool
     """Whether the caller must dispatch it; otherwise it is held, or follows earlier turns."""
     closed: ClosedTurn | None
-    """The turn that it replaces."""
+    """The turn that it replaces; or itself, if a person writes in its conversation."""
 
 
 @dataclass(frozen=True)

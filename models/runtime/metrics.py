@@ -104,6 +104,9 @@ OBSERVED = {
         "Turns that are not final, by status and class (`interactive`, `batch`), without those that wait for a person.",
         ("status", "priority"),
     ),
+    "turnloom_paused_conversations": Metric(
+        "gauge", "Conversations in which a person writes and the agent does not answer.", ()
+    ),
 }
 """Metrics that are measured whenever somebody asks: name -> its meaning."""
 

@@ -14,12 +14,19 @@ IS_LISTED = "last_seq > 0"
 Postgres does not use it to find a single conversation: without statistics, in a young database, it would, and would
 read all conversations of a tenant."""
 
+IS_PAUSED = "paused_at IS NOT NULL"
+"""True of conversations in which a person writes. Literal for the same reason."""
+
 
 class ConversationRow(Row):
     """A conversation with its active turn and the end of its audit chain."""
 
     __tablename__ = "conversations"
-    __table_args__ = (Index(None, "tenant_id", "updated_at", postgresql_where=text(IS_LISTED)), HOT)
+    __table_args__ = (
+        Index(None, "tenant_id", "updated_at", postgresql_where=text(IS_LISTED)),
+        Index("conversations_paused_idx", "tenant_id", postgresql_where=text(IS_PAUSED)),
+        HOT,
+    )
 
     tenant_id: Mapped[UUID] = mapped_column(ForeignKey("tenants.id", ondelete="CASCADE"), primary_key=True)
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -44,6 +51,9 @@ class ConversationRow(Row):
     """A summary of its older messages, for the planner."""
     summary_seq: Mapped[int] = mapped_column(server_default="0")
     """The last turn that the summary covers. Exchanges of `past` count down from 0, so it begins below them."""
+    paused_at: Mapped[datetime | None]
+    """Since when a person writes in place of the agent, and turns are not answered."""
+    paused_by: Mapped[str | None]
     audit_seq: Mapped[int] = mapped_column(server_default="0")
     audit_hash: Mapped[bytes] = mapped_column(LargeBinary, server_default="")
     created_at: Mapped[datetime] = created_now()

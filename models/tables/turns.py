@@ -95,6 +95,8 @@ class TurnRow(Row):
     """The caller's metadata."""
     callback_url: Mapped[str | None]
     submitted_plan: Mapped[dict[str, Any] | None]
+    author: Mapped[str | None]
+    """The person who wrote its reply in place of the agent; such a turn has no message."""
     status: Mapped[str]
     priority: Mapped[str] = mapped_column(server_default="interactive")
     deadline_at: Mapped[datetime]
@@ -144,7 +146,7 @@ class TurnRow(Row):
     usage: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
     error: Mapped[dict[str, Any] | None]
     ending: Mapped[str | None]
-    """Why it was closed before its work was done: `cancelled`, `superseded`, `late`."""
+    """Why it was closed before its work was done: `cancelled`, `superseded`, `late`, `paused`."""
     asked: Mapped[bool] = mapped_column(server_default="false")
     """Whether one of its steps has ever asked for approval."""
     waiting_since: Mapped[datetime | None]

@@ -23,7 +23,7 @@ class Aggregation(NamedTuple):
 def aggregation(given: ReplyInput) -> Aggregation | None:
     """Return the formatter call that completes the answer; None if none is wanted or there are no results."""
     formatter, material = given.agent.formatter, given.material
-    if formatter is None or material.has_fixed_plan or material.ending in ("cancelled", "superseded"):
+    if formatter is None or material.has_fixed_plan or material.ending in ("cancelled", "superseded", "paused"):
         return None
     tool = given.tools.tools.get(formatter.tool)
     wanted = material.synthesis_hint == formatter.hint or any(step.tool == formatter.tool for step in material.steps)

@@ -29,7 +29,7 @@ class Part:
 def template_parts(given: ReplyInput) -> list[Part] | None:
     """Return the parts of a reply that templates write; None if the language model should write it."""
     material = given.material
-    if material.ending in ("cancelled", "superseded"):
+    if material.ending in ("cancelled", "superseded", "paused"):
         return [Part(f"responding/{material.ending}"), *parts_of_results(given)]
     if any(step.status == "needs_input" for step in material.steps):
         return [*_worded(given)[0], Part("responding/question")]

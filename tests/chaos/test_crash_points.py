@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from tests.chaos.drills import LONG, NEEDS, PLAN, WITHIN_S, Drill, disorders, drilled_stack, look
-from tests.chaos.test_delivery_drill import DELIVERING
+from tests.chaos.test_delivery_drill import DELIVERING, TAKING_OVER
 from tests.chaos.test_planner_drill import CHATTING, READING, STREAMING
 from tests.conftest import ALLOWED_HOST
 from tests.facts import wait_for, whole_lines
@@ -103,7 +103,7 @@ def test_every_crash_point_has_a_drill() -> None:
     modules = [path for package in ("models", "web", "workers") for path in (ROOT / package).rglob("*.py")]
     named = {name for path in modules for name in _POINT.findall(path.read_text())}
     patterns = {re.sub(r"\{[^}]+\}", "*", name) for name in named}
-    others = (CLOSING, STREAMING, READING, CHATTING, ASKING, DELAYING, REVISING, DELIVERING, CALLING)
+    others = (CLOSING, STREAMING, READING, CHATTING, ASKING, DELAYING, REVISING, DELIVERING, TAKING_OVER, CALLING)
     tables = [*(line for line, _ in CASES), *(line for table in others for line in table)]
     points = {point for line in tables for point in line.split()}
 

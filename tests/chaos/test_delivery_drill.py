@@ -2,8 +2,9 @@
 
 import random
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import httpx2
 import pytest
 from redis import Redis
 
@@ -11,10 +12,13 @@ from tests.chaos.disturbances import kill_worker
 from tests.chaos.drills import LONG, WITHIN_S, Ground, drilled_stack
 from tests.conftest import ALLOWED_HOST
 from tests.facts import wait_for
-from tests.journeys.telegram_bot import TelegramBot, telegram_bot
+from tests.journeys.telegram_bot import ACCOUNT, TelegramBot, telegram_bot
 
 DELIVERING = ("turn.finished", "delivery.rendered", "delivery.claimed", "delivery.sent")
 """Crash points of a turn whose reply is sent on a channel."""
+
+TAKING_OVER = ("turn.closed", "turn.opened", "message.written", "delivery.sent")
+"""Crash points of a conversation that a person takes over: pausing it, a message to it, and what the person writes."""
 
 PEOPLE, MESSAGES = (50, 6) if LONG else (8, 3)
 
@@ -29,6 +33,13 @@ class Line(NamedTuple):
         """Post a person's message until it is accepted, as Telegram does."""
         update = self.bot.update(person, text)
         wait_for(lambda: self.bot.post(update) == 200, WITHIN_S)
+
+    def posts(self, address: str, body: Any = None) -> bool:
+        """Post to the API; False while it is down."""
+        try:
+            return self.ground.api.post(address, json=body).status_code in (200, 202)
+        except httpx2.TransportError:
+            return False
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +70,34 @@ def test_a_worker_dies_at(point: str, line: Line) -> None:
     assert {part["status"] for part in second["deliveries"]} == {"sent"}
     expected = ([] if point == "delivery.claimed" else [first]) + [second]
     assert line.bot.texts(person) == [turn["reply"]["text"] for turn in expected]
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(4 * WITHIN_S)
+@pytest.mark.parametrize("point", TAKING_OVER)
+def test_a_process_dies_during_a_takeover(point: str, line: Line) -> None:
+    """The user gets what the person writes, once, and nothing of the agent. Each turn ends."""
+    person = line.bot.new_person()
+    conversation = f"/v1/conversations/telegram:{ACCOUNT}:{person}"
+    line.write(person, "hello")
+    wait_for(lambda: line.bot.is_settled(person, 1), WITHIN_S)
+    plan = {"steps": [{"id": "a", "tool": "sim.wait", "args": {"ms": 60_000}}]}
+    more = {"conversation_id": conversation.rpartition("/")[2], "message": "go", "plan": plan, "on_busy": "enqueue"}
+    wait_for(lambda: line.posts("/v1/turns", more | {"message_id": f"go-{person}"}), WITHIN_S)
+    line.ground.crash_at.write_text(f"{point}\n")
+
+    wait_for(lambda: line.posts(f"{conversation}/pause"), WITHIN_S)
+    line.write(person, "are you there?")
+    said = {"message": "Yes, this is Dana.", "message_id": "d1"}
+    wait_for(lambda: line.posts(f"{conversation}/messages", said), WITHIN_S)
+
+    wait_for(lambda: not line.ground.crash_at.read_text(), WITHIN_S)
+    wait_for(lambda: len(line.bot.turns(person)) == 4 and line.bot.are_final(person), WITHIN_S)
+    turns = line.bot.turns(person)
+    assert [turn["status"] for turn in turns] == ["succeeded", "cancelled", "cancelled", "succeeded"]
+    assert [(turn["error"] or {}).get("code") for turn in turns] == [None, "paused", "paused", None]
+    assert line.bot.texts(person) == [turns[0]["reply"]["text"], "Yes, this is Dana."]
+    assert {part["status"] for part in turns[3]["deliveries"]} == {"unknown" if point == "delivery.sent" else "sent"}
 
 
 @pytest.mark.drill

@@ -75,6 +75,12 @@ class TelegramBot:
         parts = [part["status"] for turn in turns for part in turn.get("deliveries", ())]
         return len(turns) == messages and all(turn["deliveries"] for turn in turns) and set(parts) <= _FINAL
 
+    def are_final(self, person: int) -> bool:
+        """Whether all turns of a person are final, and so are the parts of their replies."""
+        turns = self.turns(person)
+        parts = {part["status"] for turn in turns for part in turn["deliveries"]}
+        return all(turn["reply"] for turn in turns) and parts <= _FINAL
+
     def texts(self, person: int) -> list[str]:
         """Return what a person has got, in order."""
         return [text for chat, text in self.taken if chat == person]

@@ -8,7 +8,7 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 
 from turnloom.models.connections.database import transaction
-from turnloom.models.contracts.turn import SCOPES, Scope
+from turnloom.models.contracts.scope import SCOPES, Scope
 from turnloom.models.ledger import keys, tenants
 from turnloom.web.app import create_app
 from turnloom.web.event_hub import Hub, hub

@@ -12,7 +12,7 @@ from werkzeug.routing import Rule
 from tests.facts import wait_for
 from tests.web.conftest import KeyMaker
 from turnloom.models.connections.database import Transaction, transaction
-from turnloom.models.contracts.turn import SCOPES
+from turnloom.models.contracts.scope import SCOPES
 from turnloom.models.ledger import keys
 from turnloom.models.ledger.keys import Caller
 from turnloom.web.auth import KnownKeys

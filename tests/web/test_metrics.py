@@ -154,7 +154,8 @@ def test_metrics_without_redis(app: APIFlask, monkeypatch: pytest.MonkeyPatch) -
     seen = scrape(app.test_client())
 
     slots = dict.fromkeys(QUEUES, 0) | {"tools.io": 16}
-    assert seen == {("turnloom_worker_slots", queue): amount for queue, amount in slots.items()}
+    shown = {("turnloom_worker_slots", queue): amount for queue, amount in slots.items()}
+    assert seen == shown | {("turnloom_paused_conversations",): 0}
 
 
 def test_a_tenant_sees_statistics_of_its_own_calls(client: FlaskClient, key: KeyMaker) -> None:

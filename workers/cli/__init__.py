@@ -29,6 +29,7 @@ COMMANDS = {
     "account": "turnloom.workers.cli.accounts:account",
     "secrets": "turnloom.workers.cli.accounts:secret_keys",
     "channel": "turnloom.workers.cli.channel:channel",
+    "conversation": "turnloom.workers.cli.conversation:conversation",
     "prune": "turnloom.workers.cli.prune:prune",
     "usage": "turnloom.workers.cli.usage:usage",
     "explain": "turnloom.workers.cli.explain:explain_turn",

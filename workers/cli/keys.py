@@ -6,7 +6,7 @@ from uuid import UUID
 import click
 
 from turnloom.models.connections.database import transaction
-from turnloom.models.contracts.turn import SCOPES
+from turnloom.models.contracts.scope import SCOPES
 from turnloom.models.ledger import keys, tenants
 from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.workers.cli.spans import Span

@@ -1,8 +1,6 @@
 """Decide what only an operator can find out, and send again what was not sent: `turnloom redrive`."""
 
-import os
 from dataclasses import fields
-from getpass import getuser
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +14,7 @@ from turnloom.models.ledger.dead_letters import DeadLetter, Decision
 from turnloom.models.tables.steps import StepRow
 from turnloom.planner.plan.references import resolve_args
 from turnloom.tools.command_output import json_option, print_json, print_rows
+from turnloom.workers.cli.user_name import user_name
 from turnloom.workers.dispatch import dispatch_deliveries, send
 from turnloom.workers.running.step_call import idempotency_key
 from turnloom.workers.turns.turn_events import committing
@@ -101,21 +100,13 @@ def _result(_context: click.Context, _parameter: click.Parameter, value: str | N
     return read
 
 
-def _operator() -> str:
-    """Return the name of the user who runs the command."""
-    try:
-        return getuser()
-    except (KeyError, OSError):  # a container may run as a user that has no name there
-        return f"uid {os.getuid()}"
-
-
 @redrive.command("decide")
 @click.argument("turn_id", metavar="TURN", type=click.UUID)
 @click.argument("step_id", metavar="STEP")
 @click.option("--as", "status", required=True, type=click.Choice(["succeeded", "failed"]), help="How the step ended.")
 @click.option("--result", default=None, callback=_result, help="JSON object that the tool would have returned.")
 @click.option("--note", default=None, help="How you found out; kept in the audit log.")
-@click.option("--by", default=_operator, show_default="your user name", help="Who decides; kept in the audit log.")
+@click.option("--by", default=user_name, show_default="your user name", help="Who decides; kept in the audit log.")
 @json_option
 def decide_step(turn_id: UUID, step_id: str, *, as_json: bool, **found_out: Any) -> None:
     """Record the outcome of a step whose outcome is unknown. This calls nothing again and changes no reply."""
@@ -133,7 +124,7 @@ def decide_step(turn_id: UUID, step_id: str, *, as_json: bool, **found_out: Any)
 @redrive.command("send")
 @click.argument("turn_id", metavar="TURN", type=click.UUID)
 @click.argument("part", metavar="PART", type=click.IntRange(min=1))
-@click.option("--by", default=_operator, show_default="your user name", help="Who decides; kept in the audit log.")
+@click.option("--by", default=user_name, show_default="your user name", help="Who decides; kept in the audit log.")
 @json_option
 def send_part(turn_id: UUID, part: int, by: str, as_json: bool) -> None:
     """Send a part of a channel's reply again, after it has failed or its outcome was unknown.
@@ -152,7 +143,7 @@ def send_part(turn_id: UUID, part: int, by: str, as_json: bool) -> None:
 
 @redrive.command("callback")
 @click.argument("turn_id", metavar="TURN", type=click.UUID)
-@click.option("--by", default=_operator, show_default="your user name", help="Who decides; kept in the audit log.")
+@click.option("--by", default=user_name, show_default="your user name", help="Who decides; kept in the audit log.")
 @json_option
 def send_callback(turn_id: UUID, by: str, as_json: bool) -> None:
     """Send the callback of a turn again, after it was given up. It is tried for another day."""

@@ -33,6 +33,7 @@ def turn_view(turn: TurnSnapshot, agents: Agents) -> TurnView:
             "output": turn.output,
             "synthesis_hint": turn.synthesis_hint,
             "reply": turn.reply,
+            "author": turn.author,
             "usage": read_usage(turn.usage),
             "timings": _timings(turn),
             "error": turn.error,

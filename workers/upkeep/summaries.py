@@ -39,7 +39,7 @@ def summarise(turn_id: str) -> None:
 
 
 def _summarise(turn_id: str, found: Unsummarised, agent: AgentProfile, prompts: Prompts) -> None:
-    history = [Exchange(each["message"], each["reply"], each["seen"]) for each in found.history]
+    history = [Exchange(**each) for each in found.history]
     if not wants_summary(history, agent):
         return
     past = older(history, agent)

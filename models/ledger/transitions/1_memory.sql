@@ -114,30 +114,34 @@ create function hot.past(p_past jsonb) returns table (seq int, message text, rep
     from jsonb_array_elements(p_past) with ordinality as listed(e, place)
 $$;
 
--- The last p_most answered exchanges of a turn's conversation that its summary does not cover, oldest first: [{turn,
--- seq, message, reply, seen}]; those that it was opened with have no turn. What came later and was planned was written
--- before the turn; what came later and was only stopped is none of its past, nor what was rolled back.
+-- The last p_most final exchanges of a turn's conversation that its summary does not cover, oldest first: [{turn, seq,
+-- message, reply, seen, author}]; those that it was opened with have no turn. What came later and was planned was
+-- written before the turn; what came later and was only stopped is none of its past, nor what was rolled back. A reply
+-- to a message that a person has answered is empty: it was not said.
 create function hot.history(p_turn turns, p_past jsonb, p_summary_seq int, p_most int) returns jsonb
 language plpgsql stable as $$
 begin
   return (
     select coalesce(jsonb_agg(jsonb_build_object('turn', coalesce(e.id::text, ''), 'seq', e.seq, 'message', e.message,
-                                                 'reply', e.text, 'seen', e.seen)
-                              order by e.finished_at nulls first, e.seq), '[]')
+                                                 'reply', e.text, 'seen', e.seen, 'author', e.author)
+                              order by e.at nulls first, e.seq), '[]')
       from (select x.id, x.seq, case when x.pieces is null then x.message else hot.shown_message(x) end as message,
-                   r.text, x.finished_at, x.channel = 'api' or hot.is_seen(x.id) as seen
+                   case when x.ending = 'paused' then '' else r.text end as text,
+                   case x.ending when 'paused' then x.responding_at else x.finished_at end as at, x.author,
+                   x.channel = 'api' or hot.is_seen(x.id) as seen
               from turns x join replies r on r.turn_id = x.id
              where x.tenant_id = p_turn.tenant_id and x.conversation_id = p_turn.conversation_id
                and x.seq > p_summary_seq and x.seq >= p_turn.seq - p_most
                and (x.seq < p_turn.seq or x.planning_at is not null)
                and not hot.is_rolled_back(x.superseded_by)
              union all
-            select null, p.seq, p.message, p.reply, null, true from hot.past(p_past) p where p.seq > p_summary_seq
+            select null, p.seq, p.message, p.reply, null, null, true
+              from hot.past(p_past) p where p.seq > p_summary_seq
              order by seq desc limit p_most) e);
 end $$;
 
--- What the planner of a turn is told of its conversation. Out: {summary, history: [{turn, seq, message, reply, seen}],
--- asked: [{tool, args, needs}], memory, with what may be in doubt}.
+-- What the planner of a turn is told of its conversation. Out: {summary, history: hot.history, asked: [{tool, args,
+-- needs}], memory, with what may be in doubt}.
 create function hot.recall(p_turn turns, p_most int, p_results int) returns jsonb language plpgsql stable as $$
 declare
   c conversations;
@@ -158,7 +162,7 @@ end $$;
 -- The oldest exchanges of a turn's conversation that its summary does not cover, up to the first turn that is not
 -- final.
 -- Null: there is no such turn. Out: {tenant_id, conversation_id, agent, allowances, summary, summary_seq, history:
--- [{seq, message, reply, seen}]}.
+-- [{seq, message, reply, seen, author}]}.
 create function hot.unsummarised(p_turn uuid, p_most int) returns jsonb language plpgsql stable as $$
 declare
   t turns;
@@ -173,9 +177,10 @@ begin
     'tenant_id', c.tenant_id, 'conversation_id', c.id, 'agent', t.agent, 'allowances', hot.allowances(t),
     'summary', c.summary, 'summary_seq', c.summary_seq, 'history', (
       select coalesce(jsonb_agg(jsonb_build_object('seq', e.seq, 'message', e.message, 'reply', e.text,
-                                                   'seen', e.seen)
+                                                   'seen', e.seen, 'author', e.author)
                                 order by e.seq), '[]')
-        from (select x.seq, case when x.pieces is null then x.message else hot.shown_message(x) end as message, r.text,
+        from (select x.seq, case when x.pieces is null then x.message else hot.shown_message(x) end as message,
+                     case when x.ending = 'paused' then '' else r.text end as text, x.author,
                      x.channel = 'api' or hot.is_seen(x.id) as seen
                 from turns x join replies r on r.turn_id = x.id
                where x.tenant_id = c.tenant_id and x.conversation_id = c.id and x.seq > c.summary_seq
@@ -184,6 +189,6 @@ begin
                                           and o.seq > c.summary_seq and o.finished_at is null), x.seq + 1)
                  and not hot.is_rolled_back(x.superseded_by)
                union all
-              select p.seq, p.message, p.reply, true from hot.past(c.past) p where p.seq > c.summary_seq
+              select p.seq, p.message, p.reply, null, true from hot.past(c.past) p where p.seq > c.summary_seq
                order by seq limit p_most) e));
 end $$;

@@ -320,7 +320,7 @@ end $$;
 -- same or another body); full (it did not, and the backlog, or its user's, has no room); busy; moved (the conversation
 -- has more turns than the message's sender knew); deleted (by its sender, before it came); later (hot.is_free).
 -- `is_sent`: the turn is the caller's to dispatch. `closed` is what hot.close_turn says of the turn that this one takes
--- the place of.
+-- the place of, or of this one, where a person writes in its conversation.
 create type hot.opened as (outcome text, turn_id uuid, conversation_id text, seq int, is_sent boolean, closed jsonb);
 
 -- What has come of a message before. The outcome is null where it is new. The caller holds hot.message_lock.
@@ -392,12 +392,15 @@ begin
   return o;
 end $$;
 
--- Writes a conversation as a message leaves it, with the audit record of the message. One that has no `created_at` is
--- new. False: somebody else has made it meanwhile.
-create function hot.receive(c conversations, p_turn uuid, p_content jsonb, p_at timestamptz)
+-- Writes a conversation as a message to an agent leaves it, with the audit record of the message. One that has no
+-- `created_at` is new. False: somebody else has made it meanwhile.
+create function hot.receive(c conversations, p_turn uuid, p_agent text, p_message text, p_at timestamptz)
 returns boolean language plpgsql as $$
 declare
-  v_digest bytea := sha256(convert_to(p_content::text, 'UTF8'));
+  v_content jsonb := jsonb_build_object(
+    'seq', c.last_seq, 'agent', p_agent,
+    'message_sha256', encode(sha256(convert_to(p_message, 'UTF8')), 'hex'));
+  v_digest bytea := sha256(convert_to(v_content::text, 'UTF8'));
 begin
   c.audit_seq := coalesce(c.audit_seq, 0) + 1;
   c.audit_hash := hot.audit_hash(c.tenant_id, c.id, c.audit_seq, p_turn, 'turn.received', p_at, v_digest,
@@ -413,12 +416,12 @@ begin
     end if;
   else
     update conversations x
-       set last_seq = c.last_seq, active_turn_id = c.active_turn_id, person = c.person, audit_seq = c.audit_seq,
-           audit_hash = c.audit_hash, updated_at = p_at
+       set last_seq = c.last_seq, last_sequence = c.last_sequence, active_turn_id = c.active_turn_id,
+           person = c.person, audit_seq = c.audit_seq, audit_hash = c.audit_hash, updated_at = p_at
      where x.tenant_id = c.tenant_id and x.id = c.id;
   end if;
   insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
-  values (c.tenant_id, c.id, c.audit_seq, p_turn, 'turn.received', p_content, v_digest, c.audit_hash, p_at);
+  values (c.tenant_id, c.id, c.audit_seq, p_turn, 'turn.received', v_content, v_digest, c.audit_hash, p_at);
   return true;
 end $$;
 
@@ -469,6 +472,24 @@ begin
   return c;
 end $$;
 
+-- Opens a turn in a conversation in which a person writes, and whose lock the caller holds: it is recorded and closed
+-- at once, so that it is not planned and waits for nothing, whatever the conversation is still busy with.
+create function hot.open_paused(c conversations, t turns, p_new jsonb, p_lease_ms int)
+returns hot.opened language plpgsql as $$
+declare
+  v_at timestamptz := clock_timestamp();
+begin
+  c.last_seq := c.last_seq + 1;
+  c.last_sequence := greatest(c.last_sequence, t.sequence);
+  c.person := case when t.person <> '{}' then t.person else c.person end;
+  t.seq := c.last_seq;
+  t.agent := coalesce(t.agent, c.agent);
+  t.person := c.person;
+  perform hot.receive(c, t.id, t.agent, t.message, v_at);
+  perform hot.store_turn(t, p_new, false, 0, 0, v_at);
+  return ('opened', t.id, c.id, t.seq, false, hot.close_turn(t.id, 'paused', null, p_lease_ms))::hot.opened;
+end $$;
+
 -- Opens a turn. `p_new` holds the fields of the request as columns of `turns`, and beside them those of NewTurn; a
 -- channel's message has an `item` for hot.keep_item.
 -- Who opens several in one transaction, in the order of their conversations, may not wait: what is not free has the
@@ -514,6 +535,8 @@ begin
       c := hot.new_conversation(t, p_new);
     elsif c.last_seq <> (p_new ->> 'after_seq')::int then
       return ('moved', null, t.conversation_id, null, false, null)::hot.opened;
+    elsif c.paused_at is not null then
+      return hot.open_paused(c, t, p_new, p_lease_ms);
     elsif c.active_turn_id is not null then
       o := hot.meet_active(c.active_turn_id, t, p_new, p_lease_ms);
       if o.outcome is not null then
@@ -526,9 +549,7 @@ begin
     if c.active_turn_id is null or (t.sequence is not null and hot.step_aside(c.active_turn_id, t.sequence)) then
       c.active_turn_id := t.id;
     end if;
-    exit when hot.receive(c, t.id, jsonb_build_object(
-      'seq', c.last_seq, 'agent', coalesce(t.agent, c.agent),
-      'message_sha256', encode(sha256(convert_to(t.message, 'UTF8')), 'hex')), v_at);
+    exit when hot.receive(c, t.id, coalesce(t.agent, c.agent), t.message, v_at);
   end loop;
   t.seq := c.last_seq;
   t.agent := coalesce(t.agent, c.agent);

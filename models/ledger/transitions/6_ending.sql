@@ -27,8 +27,8 @@ begin
 end $$;
 
 -- Ends the work on a turn before it is done and leaves it to be answered: reads stop, calls with an effect are left to
--- their workers, who may record them still. Ending: cancelled, superseded (by another turn), late. The first one
--- counts.
+-- their workers, who may record them still. Ending: cancelled, superseded (by another turn), late, paused (a person
+-- writes in its conversation). The first one counts.
 -- Null: the turn is final, or there is none. Out: {turn, respond: attempt or null where it was closed before, events}.
 create function hot.close_turn(p_turn uuid, p_ending text, p_superseded_by uuid, p_lease_ms int)
 returns jsonb language plpgsql as $$
@@ -46,6 +46,7 @@ begin
   v_at := clock_timestamp();
   v_events := hot.cancel_open(p_turn, case p_ending
     when 'cancelled' then 'the turn was cancelled' when 'late' then 'the turn''s deadline had passed'
+    when 'paused' then 'a person took the conversation over'
     else 'a newer message took the turn''s place' end, v_at);
   update turns set status = 'responding', ending = p_ending, superseded_by = p_superseded_by, attempt = t.attempt + 1,
          open_steps = t.open_steps - jsonb_array_length(v_events), responding_at = v_at,
@@ -129,12 +130,13 @@ begin
   return n.line;
 end $$;
 
--- Puts what is sent of a turn that becomes final into the outboxes. The caller holds the locks of the conversation and
--- the turn. Out: {deliver: whether a channel's reply is to be sent, call_back: whether a callback is}.
-create function hot.queue_answers(t turns, p_status text, p_at timestamptz) returns jsonb language plpgsql as $$
+-- Puts what is sent of a turn that becomes final into the outboxes; its reply is withheld unless it is told. The caller
+-- holds the locks of the conversation and the turn.
+-- Out: {deliver: whether a channel's reply is to be sent, call_back: whether a callback is}.
+create function hot.queue_answers(t turns, p_is_told boolean, p_at timestamptz) returns jsonb language plpgsql as $$
 begin
   if t.channel <> 'api' then
-    perform hot.queue_delivery(t, p_status, p_at);
+    perform hot.queue_delivery(t, p_is_told, p_at);
   end if;
   if t.callback_url is not null then
     perform hot.queue_callback(t, p_at);
@@ -148,7 +150,7 @@ end $$;
 -- `p_end`: {status, reply, output, error, bound, slots}; what is null is left out.
 -- The state that the turn leaves, these slots or those of its plan, becomes the conversation's, unless the turn was
 -- rolled back: then what it found is forgotten, too.
--- Nobody sends the reply of a superseded turn, so it is not announced.
+-- Nobody sends the reply of a superseded turn, nor one that is made while a person writes, so it is not announced.
 -- Null: the claim was lost. Out: {events, released: turn ids}, and what hot.queue_answers says.
 create function hot.finish_turn(p_turn uuid, p_attempt int, p_end jsonb, p_calls jsonb, p_windows jsonb)
 returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
@@ -164,6 +166,7 @@ declare
   c conversations;
   v_usage jsonb;
   v_next bigint;
+  v_is_told boolean;
 begin
   select * into c from conversations y
    where (y.tenant_id, y.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
@@ -176,8 +179,9 @@ begin
   v_at := clock_timestamp();
   v_usage := hot.add_calls(t.usage, p_calls);
   v_slots := coalesce(p_end -> 'slots', t.slots);
+  v_is_told := v_status <> 'superseded' and t.ending is distinct from 'paused' and c.paused_at is null;
   v_dropped := case when t.status = 'planning' then hot.cancel_open(p_turn, 'no plan came of it', v_at) else '[]' end;
-  v_events := hot.store_events(t, v_dropped || case when v_status = 'superseded' then '[]' else
+  v_events := hot.store_events(t, v_dropped || case when not v_is_told then '[]' else
     jsonb_build_array(jsonb_build_object('type', 'reply.done', 'data', (p_end -> 'reply') - 'trace')) end
     || jsonb_build_array(jsonb_build_object('type', 'turn.' || v_status, 'data', jsonb_build_object('error', v_error)
       || case when v_status = 'superseded' then jsonb_build_object('superseded_by', t.superseded_by) else '{}' end)),
@@ -196,7 +200,7 @@ begin
   v_next := hot.leave_conversation(c, p_turn, t.last_sequence, v_slots, v_usage, v_at);
   perform hot.store_calls(t, p_calls, v_at);
   return jsonb_build_object('events', v_events, 'released', hot.release(t.tenant_id, p_windows, array[t.line, v_next]))
-         || hot.queue_answers(t, v_status, v_at);
+         || hot.queue_answers(t, v_is_told, v_at);
 end $$;
 
 -- Records a plan without steps, and ends its turn with the planner's own answer: one commit after the claim.

@@ -15,7 +15,7 @@ begin
   delete from callbacks where turn_id = any (v_turns);
   delete from feedback where tenant_id = p_tenant and turn_id = any (v_turns);
   update turns set message = '', person = '{}', extra = '{}', callback_url = null, submitted_plan = null, slots = null,
-         action = null, output = null, error = null, manner = null, transcript_digest = null, line = null
+         action = null, output = null, error = null, manner = null, transcript_digest = null, author = null, line = null
    where id = any (v_turns);
   perform hot.erase_channel(p_tenant, p_conversation);
   perform pg_advisory_xact_lock(hot.memory_lock(p_tenant, p_conversation));

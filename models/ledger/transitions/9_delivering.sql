@@ -112,17 +112,16 @@ begin
 end $$;
 
 -- Puts the reply of a turn that a channel's message has opened into the outbox: one part, which is not rendered yet.
--- Nobody is sent the reply of a superseded turn, or of one that was cancelled because its messages were deleted. The
--- caller holds the locks of the conversation and the turn.
-create function hot.queue_delivery(t turns, p_status text, p_at timestamptz) returns void language plpgsql as $$
+-- It is withheld unless it is told, and where the turn was cancelled because its messages were deleted. The caller
+-- holds the locks of the conversation and the turn.
+create function hot.queue_delivery(t turns, p_is_told boolean, p_at timestamptz) returns void language plpgsql as $$
 begin
   insert into deliveries (turn_id, part, tenant_id, conversation_id, channel, recipient, status, queued_at, due_at,
                           finished_at)
   select t.id, 1, t.tenant_id, t.conversation_id, t.channel, i.recipient,
          case when i.is_unwanted then 'withheld' else 'pending' end, p_at, p_at + interval '2 seconds',
          case when i.is_unwanted then p_at end
-    from (select m.recipient,
-                 p_status = 'superseded' or (p_status = 'cancelled' and m.detail ? 'deleted') as is_unwanted
+    from (select m.recipient, not p_is_told or (t.ending = 'cancelled' and m.detail ? 'deleted') as is_unwanted
             from channel_items m where m.turn_id = t.id and m.kind = 'message'
            order by m.detail ? 'deleted', m.at desc, m.id desc limit 1) i
   on conflict do nothing;

@@ -95,7 +95,7 @@ class Evidence:
         self._walk(said, path, FieldScope(is_public=True, is_said=True))
 
     def add_authored(self, text: str, path: str) -> None:
-        """Add a text of the agent's makers: its persona, or a template's own words."""
+        """Add a text of the agent's makers or of a person in its place: its persona, or a template's own words."""
         self._origin = _AUTHORED
         for key in keys_of_many(text):
             self._put(key, path, FieldScope())

@@ -28,7 +28,7 @@ class EvidencePlace:
     """The place where a piece of evidence was found."""
 
     step: str
-    """The step's id; `message` for what the user said; `agent` for what the agent's makers wrote."""
+    """The step's id; `message` for what the user said; `agent` for what its makers, or a person in its place, wrote."""
     path: str
     turn: str | None = None
     """The step's turn if it is an earlier one; None for this turn."""
@@ -46,7 +46,7 @@ class EvidencePlace:
 
     @property
     def is_authored(self) -> bool:
-        """Whether the agent's makers wrote it."""
+        """Whether the agent's makers wrote it, or a person in its place."""
         return self.step == "agent"
 
 

@@ -1,6 +1,9 @@
-"""Gather the evidence for a reply: results first, then results of earlier turns, then the words of the user."""
+"""Gather the evidence for a reply: results first, then results of earlier turns, then the words of the user.
 
-from collections.abc import Mapping, Sequence
+What a person wrote in place of the agent may be said again, too.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -50,12 +53,21 @@ def gather(
             evidence.add_result(dict(step.asks), replace(origin, deeds=frozenset()), "needs")
     for entry in sorted((one for one in memory if _is_evidence(tools, one.tool)), key=lambda entry: entry.age_s):
         evidence.add_result(entry.result, _origin(tools, entry.tool, entry.step, entry.turn, entry.age_s))
-    evidence.add_authored(agent.persona, "persona")
-    if agent.manner and agent.manner.assistant_name:
-        evidence.add_authored(agent.manner.assistant_name, "persona")
-    # Some names of tools and scopes have dots and look like host names.
-    evidence.add_authored(" ".join(sorted(_names(tools))), "tools")
+    for text, path in _authored(agent, tools, said.history):
+        evidence.add_authored(text, path)
     return evidence
+
+
+def _authored(agent: AgentProfile, tools: Registry, history: Sequence[Exchange]) -> Iterator[tuple[str, str]]:
+    """Yield the texts of the agent's makers, and what a person has written in its place, with their paths."""
+    for exchange in history:
+        if exchange.author is not None:
+            yield exchange.reply, "history"
+    yield agent.persona, "persona"
+    if agent.manner and agent.manner.assistant_name:
+        yield agent.manner.assistant_name, "persona"
+    # Some names of tools and scopes have dots and look like host names.
+    yield " ".join(sorted(_names(tools))), "tools"
 
 
 def _names(tools: Registry) -> set[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from itertools import pairwise
 
+from turnloom.models.contracts.memory import Exchange
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.planning_prompt import planning_messages
 
@@ -37,3 +38,22 @@ def test_a_result_of_other_fields_is_written_out(context: Context) -> None:
     found = _results(context("Hi", agent="travel"))
 
     assert [name for name, result in found.items() if "..." in result] == []
+
+
+def test_what_a_person_wrote_is_not_taken_for_the_agents_own(context: Context) -> None:
+    """It stands among the agent's replies, marked with who wrote it. A message without a reply stands alone."""
+    history = [
+        Exchange("are you there?", ""),
+        Exchange("", "Yes, I am.", author="Dana"),
+        Exchange("", "A moment.", seen=False, author="Dana"),
+    ]
+
+    _, first, *replies, last = planning_messages(context("thanks", history=history))[0]
+
+    assert (first["role"], last["role"], [each["role"] for each in replies]) == ("user", "user", ["assistant"] * 2)
+    assert "are you there?" in first["content"]
+    mark = "[Not you but a person of the team wrote this, Dana:]"
+    assert [each["content"] for each in replies] == [
+        f"{mark} Yes, I am.",
+        f"[This reply did not reach the user:] {mark} A moment.",
+    ]

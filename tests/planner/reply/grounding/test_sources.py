@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from turnloom.models.contracts.memory import RecalledResult
+from turnloom.models.contracts.memory import Exchange, RecalledResult
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.reply.grounding import check
 from turnloom.planner.reply.reply_input import ReplyInput
@@ -67,3 +67,14 @@ def test_names_of_tools_and_scopes_are_no_links(reply_input: Callable[..., Reply
     told = reply_input(agent="assistant")
 
     assert check("You have not granted calendar.availability.read.", told.evidence()).violations == ()
+
+
+def test_what_a_person_of_the_team_said_may_be_repeated(reply_input: Callable[..., ReplyInput]) -> None:
+    """An amount in the message of a person who took the conversation over has a source; one of the agent's has none."""
+    history = [Exchange("How much?", "It costs 900 EUR."), Exchange("", "You pay 80 EUR.", author="Dana")]
+    told = reply_input(history=history)
+
+    grounding = check("You pay 80 EUR, not 900 EUR.", told.evidence())
+
+    assert [violation.text for violation in grounding.violations] == ["900 EUR"]
+    assert [(one.text, one.step, one.path) for one in grounding.sources] == [("80 EUR", "agent", "history")]

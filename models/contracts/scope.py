@@ -1,0 +1,21 @@
+"""A scope is a right that a key to the API has."""
+
+from typing import Literal, get_args
+
+Scope = Literal[
+    "turns:write",
+    "turns:read",
+    "plans:submit",
+    "approvals:decide",
+    "conversations:write",
+    "users:read",
+    "users:write",
+    "admin",
+]
+"""The rights of a key. `turns:write` posts messages, `turns:read` reads turns and conversations,
+`plans:submit` posts ready plans, `approvals:decide` approves and rejects calls that wait for it,
+`conversations:write` takes conversations over: it pauses and resumes them, and writes in place of the agent,
+`users:read` reads the directory of users, `users:write` changes it, their grants and accounts,
+`admin` reads across conversations of the tenant."""
+
+SCOPES: tuple[Scope, ...] = get_args(Scope)
