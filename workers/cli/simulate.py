@@ -102,7 +102,7 @@ def _simulated(
     its, chance = dialect(account), random.Random(script.seed + 1)  # noqa: S311 - not for secrets
     windows = ServiceWindows(script.closed_windows, random.Random(script.seed + 2))  # noqa: S311 - the same
     play = Play(script, its, f"{url.rstrip('/')}/v1/channels/{account.channel}/{account.id}", windows)
-    provider = Provider(its, script.send_errors, chance, play.take, windows)
+    provider = Provider(its, script.send_errors, chance, play.take, windows, play.fail)
     with (
         _serving(provider, account) as server,
         _pointed(stored, account, server.url),

@@ -18,7 +18,7 @@ from itertools import count
 import httpx2
 
 from turnloom.models.errors import Unavailable
-from turnloom.workers.simulator.protocol import ProviderDialect, WrittenMessage
+from turnloom.workers.simulator.protocol import ProviderDialect, Sending, WrittenMessage
 from turnloom.workers.simulator.provider import TakenMessage
 from turnloom.workers.simulator.windows import ServiceWindows
 
@@ -139,6 +139,11 @@ class Play:
         person = self._people.get(message.sending.recipient)
         if person is not None:
             self._go_on(person, person.turn)
+
+    def fail(self, provider_id: str, sending: Sending) -> None:
+        """Hear of a message of ours that came too late: the provider has taken it, and a receipt calls it failed."""
+        if (body := self._dialect.receipt(provider_id, sending, "failed")) is not None:
+            self._later(0.05, partial(self._post, body))
 
     def _write(self, person: _Person) -> None:
         """Write the next message, or two that arrive in the wrong order, and wait for an answer."""

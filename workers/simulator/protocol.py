@@ -61,7 +61,10 @@ class ProviderDialect(Protocol):
         """Return the webhook that reports another text of a message; None if the channel reports none."""
 
     def receipt(self, provider_id: str, sending: Sending, status: str) -> bytes | None:
-        """Return the webhook that reports what became of a message of ours; None if the provider has none."""
+        """Return the webhook that reports what became of a message of ours; None if the provider has none.
+
+        `failed`: the person had written too long ago.
+        """
 
     def headers(self, body: bytes, path: str) -> dict[str, str]:
         """Return the headers of a webhook, with its signature."""

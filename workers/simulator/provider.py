@@ -11,6 +11,9 @@ from typing import Any
 from turnloom.workers.simulator.protocol import ProviderDialect, Refusal, Sending
 from turnloom.workers.simulator.windows import ServiceWindows
 
+_REFUSED_AT_ONCE = 0.5
+"""The share of messages to closed windows that are refused in the answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class TakenMessage:
@@ -32,6 +35,8 @@ class Provider:
     chance: random.Random
     tell: Callable[[TakenMessage], None]
     windows: ServiceWindows
+    fail: Callable[[str, Sending], None]
+    """Tells of a message that was taken, and that a receipt shall call failed."""
     taken: list[TakenMessage] = field(default_factory=list)
     refused: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -48,7 +53,7 @@ class Provider:
             return 200, {}, json.dumps(self.dialect.known_account()).encode()
         closed = self.dialect.closed_window()
         if closed is not None and not sending.is_template and self.windows.refuse(sending.recipient):
-            return _written(closed)
+            return self._refuse_late(sending, closed)
         with self._lock:
             if self.chance.random() < self.errors:
                 self.refused += 1
@@ -57,6 +62,15 @@ class Provider:
             self.taken.append(message)
         self.tell(message)
         return 200, {}, json.dumps(self.dialect.taken(message.provider_id, sending)).encode()
+
+    def _refuse_late(self, sending: Sending, closed: Refusal) -> tuple[int, dict[str, str], bytes]:
+        """Refuse a message to a person whose window is closed: in the answer, or in a receipt soon after it."""
+        with self._lock:
+            if self.chance.random() < _REFUSED_AT_ONCE:
+                return _written(closed)
+            provider_id = self.dialect.new_id(sending)
+        self.fail(provider_id, sending)
+        return 200, {}, json.dumps(self.dialect.taken(provider_id, sending)).encode()
 
 
 def _written(refusal: Refusal) -> tuple[int, dict[str, str], bytes]:

@@ -12,6 +12,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from turnloom.workers.channels.protocol import ProviderAccount, secret
 from turnloom.workers.simulator.protocol import Refusal, Sending, WrittenMessage
 
+_CLOSED = 63016
+
 
 class TwilioProvider:
     """The provider of an account of Twilio."""
@@ -41,7 +43,8 @@ class TwilioProvider:
         return None
 
     def receipt(self, provider_id: str, sending: Sending, status: str) -> bytes | None:
-        return urlencode({"MessageSid": provider_id, "MessageStatus": status, "To": sending.recipient}).encode()
+        said = {"MessageSid": provider_id, "MessageStatus": status, "To": sending.recipient}
+        return urlencode({**said, "ErrorCode": _CLOSED} if status == "failed" else said).encode()
 
     def headers(self, body: bytes, path: str) -> dict[str, str]:
         public = self._account.config.public_url
@@ -69,7 +72,7 @@ class TwilioProvider:
     def closed_window(self) -> Refusal | None:
         if not self._prefix:
             return None
-        return 400, {}, {"code": 63016, "message": "Outside the allowed window", "status": 400}
+        return 400, {}, {"code": _CLOSED, "message": "Outside the allowed window", "status": 400}
 
     def known_account(self) -> Any:
         return {"sid": self._account.config.account_sid, "status": "active", "messages": []}

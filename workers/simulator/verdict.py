@@ -40,6 +40,7 @@ def judge(
     """Return the verdict. `answered` has the messages that the ledger knows, by id."""
     places = {message.provider_id: message.place for message in taken}
     firsts = {name: _first_place(answer, places) for name, answer in answered.items()}
+    templates = {message.place for message in taken if message.sending.is_template}
     unanswered = sum(firsts.get(message.id) is None for message in written)
     twice = _twice(taken, answered)
     return RunVerdict(
@@ -48,7 +49,9 @@ def judge(
         answered_once=len(written) - unanswered - twice,
         answered_twice=twice,
         unanswered=unanswered,
-        out_of_order=_out_of_order(written, answered, firsts),
+        out_of_order=_out_of_order(
+            written, answered, {name: None if place in templates else place for name, place in firsts.items()}
+        ),
     )
 
 
@@ -77,6 +80,7 @@ def _out_of_order(
     """Return how many messages were answered after one that was written later.
 
     A message that arrived when the work on the later one had begun cannot be answered before it, and is not counted.
+    Nor is one that is answered with a template: the provider may have told late that the window was closed.
     """
     by_person: dict[str, list[WrittenMessage]] = defaultdict(list)
     for message in written:

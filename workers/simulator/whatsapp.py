@@ -12,6 +12,8 @@ from typing import Any
 from turnloom.workers.channels.protocol import ProviderAccount, secret
 from turnloom.workers.simulator.protocol import Refusal, Sending, WrittenMessage
 
+_CLOSED = 131047
+
 
 class WhatsAppProvider:
     """The provider of an account of WhatsApp."""
@@ -51,7 +53,8 @@ class WhatsAppProvider:
             "timestamp": str(int(time.time())),
             "recipient_id": sending.recipient,
         }
-        return self._wrapped({"statuses": [{**said, "biz_opaque_callback_data": sending.key}]})
+        errors = {"errors": [{"code": _CLOSED, "title": "Re-engagement message"}]} if status == "failed" else {}
+        return self._wrapped({"statuses": [{**said, "biz_opaque_callback_data": sending.key, **errors}]})
 
     def headers(self, body: bytes, path: str) -> dict[str, str]:  # noqa: ARG002 - the body alone is signed
         mac = hmac.new(secret(self._account.config.app_secret), body, sha256).hexdigest()
@@ -75,7 +78,7 @@ class WhatsAppProvider:
         return status, {}, _meta_error(code, "not now")
 
     def closed_window(self) -> Refusal | None:
-        return 400, {}, _meta_error(131047, "Re-engagement message")
+        return 400, {}, _meta_error(_CLOSED, "Re-engagement message")
 
     def known_account(self) -> Any:
         return {"id": self._account.config.phone_number_id}

@@ -36,6 +36,10 @@ def _sent_by_us(channel: ChannelName, recipient: str) -> UpstreamRequest:
     return adapter(channel).request(known, recipient, part, "key-1")
 
 
+def _ignore(*_: object) -> None:
+    pass
+
+
 def _body(request: UpstreamRequest) -> bytes:
     from urllib.parse import urlencode  # noqa: PLC0415
 
@@ -77,7 +81,7 @@ def test_messages_of_a_person_have_an_order(channel: ChannelName) -> None:
 def test_our_messages_are_taken_or_refused(channel: ChannelName, errors: float) -> None:
     """The adapter understands the simulator's answers: taken with an id, or later."""
     its, heard = dialect(account(channel)), []
-    provider = Provider(its, errors, random.Random(1), heard.append, ServiceWindows(0, random.Random(1)))
+    provider = Provider(its, errors, random.Random(1), heard.append, ServiceWindows(0, random.Random(1)), _ignore)
     recipient = its.recipient(its.person("123456", 1))
     request = _sent_by_us(channel, recipient)
 
@@ -94,26 +98,40 @@ def test_our_messages_are_taken_or_refused(channel: ChannelName, errors: float) 
         assert [message.sending.recipient for message in heard] == [recipient]
 
 
+class _Same(random.Random):
+    def __init__(self, number: float) -> None:
+        super().__init__(1)
+        self._number = number
+
+    def random(self) -> float:
+        return self._number
+
+
 @pytest.mark.parametrize(
     ("channel", "config"),
     [("whatsapp", {"template": "call_us"}), ("twilio", {"from": "whatsapp:+15550001111", "template": "HX1"})],
 )
-def test_a_closed_window_takes_a_template_alone(channel: ChannelName, config: dict[str, str]) -> None:
-    """Until the person writes again. What is refused for the window is counted apart."""
-    known, heard = account(channel, **config), []
+@pytest.mark.parametrize("is_at_once", [True, False])
+def test_a_closed_window_takes_a_template_alone(channel: ChannelName, config: dict[str, str], is_at_once: bool) -> None:
+    """A free message is refused in the answer, or taken and called failed in a receipt. It is counted apart."""
+    known, heard, failed = account(channel, **config), [], []
     its, windows = dialect(known), ServiceWindows(1, random.Random(1))
-    provider = Provider(its, 0, random.Random(1), heard.append, windows)
-    recipient = its.recipient(its.person("123456", 1))
+    chance = _Same(0.1 if is_at_once else 0.9)
+    provider = Provider(its, 0, chance, heard.append, windows, lambda *said: failed.append(said))
     (free,), template = adapter(channel).render(Reply(text="Hi"), known), adapter(channel).template(known)
     assert template is not None
 
     outcomes = []
-    for part in (free, template, free):
-        request = adapter(channel).request(known, recipient, part, "key-1")
+    for part in (free, template):
+        request = adapter(channel).request(known, its.recipient(its.person("123456", 1)), part, "key-1")
         status, _, body = provider.answer(request.url, {}, _body(request))
         outcomes.append(type(adapter(channel).outcome(UpstreamResponse("x", status, {}, body))))
-    assert outcomes == [WindowClosed, MessageSent, WindowClosed]
-    assert (len(heard), provider.templates, provider.refused, windows.refused) == (1, 1, 0, 2)
+    receipts = [its.receipt(*said, "failed") or b"" for said in failed]
+    read = [adapter(channel).parse(known, Inbound("POST", url(channel), {}, body))[0] for body in receipts]
+    assert outcomes == [WindowClosed if is_at_once else MessageSent, MessageSent]
+    assert [type(each.failure) for each in read if isinstance(each, Receipt)] == [WindowClosed] * len(failed)
+    assert (len(failed), len(heard)) == (0 if is_at_once else 1, 1)
+    assert (provider.templates, provider.refused, windows.refused) == (1, 0, 1)
 
 
 def test_a_window_opens_when_the_person_writes() -> None:
@@ -155,7 +173,7 @@ def test_an_edit_names_its_message(channel: ChannelName) -> None:
 def test_a_check_of_the_account_succeeds(channel: ChannelName) -> None:
     """A question about the account is no message."""
     windows = ServiceWindows(1, random.Random(1))
-    provider = Provider(dialect(account(channel)), 1.0, random.Random(1), lambda _: None, windows)
+    provider = Provider(dialect(account(channel)), 1.0, random.Random(1), _ignore, windows, _ignore)
     request = adapter(channel).probe(account(channel))
 
     status, _, body = provider.answer(request.url, {}, _body(request))

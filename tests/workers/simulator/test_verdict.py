@@ -64,3 +64,12 @@ def test_order_counts_from_when_both_messages_were_there() -> None:
 
     assert late["out_of_order"] == 1
     assert begun["out_of_order"] == 0
+
+
+def test_a_template_has_no_order() -> None:
+    """It follows a message that the provider took, and only later called failed."""
+    taken = [TakenMessage(1, "b", Sending("p")), TakenMessage(2, "a", Sending("p", is_template=True))]
+
+    counts = _judged(taken, m0=_answer(1, "a", after_s=0), m1=_answer(2, "b", begun_s=1))
+
+    assert (counts["answered_once"], counts["out_of_order"]) == (2, 0)
