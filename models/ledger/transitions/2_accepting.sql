@@ -486,7 +486,7 @@ begin
   t.agent := coalesce(t.agent, c.agent);
   t.person := c.person;
   perform hot.receive(c, t.id, t.agent, t.message, v_at);
-  perform hot.store_turn(t, p_new, false, 0, 0, v_at);
+  perform hot.store_turn(t, p_new, false, 0, '{}', v_at);
   return ('opened', t.id, c.id, t.seq, false, hot.close_turn(t.id, 'paused', null, p_lease_ms))::hot.opened;
 end $$;
 
