@@ -98,10 +98,13 @@ class Slack:
 
     def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)
-        if len(offer) > _BUTTONS or any(len(choice.title) > _BUTTON_TITLE for choice in offer):
+        if self.numbers(offer):
             reply, offer = numbered(reply, offer), []
         *before, last = texts(reply, "slack", last=_SECTION if offer else None)
         return [*map(_text, before), _with_buttons(last, offer) if offer else _text(last)]
+
+    def numbers(self, choices: Sequence[ReplyChoice]) -> bool:
+        return len(choices) > _BUTTONS or any(len(choice.title) > _BUTTON_TITLE for choice in choices)
 
     def window(self, account: ProviderAccount) -> timedelta | None:
         return None

@@ -84,7 +84,7 @@ class Telegram:
 
     def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)
-        if any(len(choice.title) > _BUTTON_TITLE for choice in offer):
+        if self.numbers(offer):
             reply = numbered(reply, offer)
             offer = [ReplyChoice(choice.payload, str(number)) for number, choice in enumerate(offer, 1)]
         parts: list[Part] = [{"text": text} for text in texts(reply, "telegram")]
@@ -92,6 +92,9 @@ class Telegram:
             rows = [[{"text": choice.title, "callback_data": choice.payload}] for choice in offer]
             parts[-1]["reply_markup"] = {"inline_keyboard": rows}
         return parts
+
+    def numbers(self, choices: Sequence[ReplyChoice]) -> bool:
+        return any(len(choice.title) > _BUTTON_TITLE for choice in choices)
 
     def window(self, account: ProviderAccount) -> timedelta | None:
         return None
