@@ -1,4 +1,6 @@
-"""Receive what providers of channels post: messages become turns, receipts are joined to replies, the rest is kept.
+"""Receive what providers of channels post.
+
+Messages become turns or answer what was asked, receipts are joined to replies, the rest is kept.
 
 A request has no API key: the provider's signature is the key. It is answered when everything in it is recorded.
 """
@@ -17,17 +19,19 @@ from turnloom.models.contracts.turn import TurnRequest, User
 from turnloom.models.errors import NotFound, ToolFailed, Unavailable
 from turnloom.models.ledger import channel_items
 from turnloom.models.ledger.channel_items import Correction, ReceivedItem
+from turnloom.models.ledger.chat_answers import TakenAnswer
 from turnloom.models.ledger.turns import NewTurn
 from turnloom.models.runtime.counters import counts
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.web import backlog, request_gate
-from turnloom.web.ingest import ACCEPTED, hand_on, open_turn
+from turnloom.web.ingest import ACCEPTED, carry_out, hand_on, open_turn, take_answer
 from turnloom.web.limits import limits_of
 from turnloom.web.rates import is_within_rate
 from turnloom.workers.channels import send_attempt
 from turnloom.workers.channels.accounts import OpenAccount, OpenAccounts, is_account_name
+from turnloom.workers.channels.answers import read_answer
 from turnloom.workers.channels.protocol import (
     Edit,
     Inbound,
@@ -42,6 +46,7 @@ from turnloom.workers.channels.protocol import (
 from turnloom.workers.dispatch import dispatch_deliveries, dispatch_reply
 
 _EXTENSION = "turnloom.channels"
+_COUNTED_AS = {"decided": "answer", "moot": "answer", "repeated": "repeated", "strange": "kept"}
 
 blueprint = APIBlueprint("channels", __name__, url_prefix="/v1/channels", tag="Channels")
 
@@ -212,15 +217,20 @@ def _open(its: OpenAccount, webhook: _Webhook, message: Message, detail: dict[st
     if not is_within_rate(its.tenant_id, its.key, message.sender):
         _keep(its, webhook, message.provider_id, {"kind": "message", "why": "too many messages came"})
         return "refused"
+    answer = read_answer(message, its.tenant_id)
     with backlog.asking_for(its.tenant_id, asked.priority) as place:
-        opened = open_turn(_new_turn(its, asked, message, item, may_open=place.may_open))
-        place.is_opened = opened.outcome == "opened"
-    if opened.outcome == "full":
+        new = _new_turn(its, asked, message, item, may_open=place.may_open)
+        taken = open_turn(new) if answer is None else take_answer(new, answer)
+        place.is_opened = taken.outcome == "opened"
+    if isinstance(taken, TakenAnswer):
+        carry_out(taken)
+        return _COUNTED_AS[taken.outcome]
+    if taken.outcome == "full":
         return _refuse(its, webhook, message)
-    hand_on(opened)
-    if opened.outcome == "deleted":
+    hand_on(taken)
+    if taken.outcome == "deleted":
         return "kept"
-    return "message" if opened.outcome in ACCEPTED else "repeated"
+    return "message" if taken.outcome in ACCEPTED else "repeated"
 
 
 def _new_turn(its: OpenAccount, asked: TurnRequest, message: Message, item: ReceivedItem, *, may_open: bool) -> NewTurn:

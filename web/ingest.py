@@ -13,13 +13,14 @@ from functools import lru_cache
 
 from turnloom.models.connections.database import statement
 from turnloom.models.errors import Unavailable
-from turnloom.models.ledger import turns
+from turnloom.models.ledger import chat_answers, turns
+from turnloom.models.ledger.chat_answers import ChatAnswer, TakenAnswer
 from turnloom.models.ledger.turns import NewTurn, OpenedTurn
 from turnloom.models.runtime.batching import Gatherer
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
 from turnloom.web import request_gate
-from turnloom.workers.dispatch import dispatch_reply, dispatch_soon
+from turnloom.workers.dispatch import dispatch_decision, dispatch_deliveries, dispatch_reply, dispatch_soon
 
 ACCEPTED = ("opened", "merged")
 _PATIENCE_S = 10.0
@@ -49,6 +50,26 @@ def _opened_with_others(new: NewTurn) -> OpenedTurn | None:
         asked.opened.cancel()
         message = f"Postgres did not record the message within {_PATIENCE_S} s"
         raise Unavailable(message, code="database_unavailable") from error
+
+
+def take_answer(new: NewTurn, answer: ChatAnswer) -> OpenedTurn | TakenAnswer:
+    """Take a message that may answer what its person was shown, or record it as a turn.
+
+    Raises:
+        Unavailable: Postgres does not answer, and the message may have been recorded.
+    """
+    with request_gate.apart().passed(), statement() as db:
+        return chat_answers.take(db, new, answer)
+
+
+def carry_out(taken: TakenAnswer) -> None:
+    """Dispatch what an answer has brought about: the turn goes on, or the person is told why nothing happens."""
+    if taken.turn_id is not None:
+        log.info("answer.taken", turn_id=str(taken.turn_id), outcome=taken.outcome)
+    if taken.decided is not None:
+        dispatch_decision(taken.decided)
+    if taken.deliver and taken.turn_id is not None:
+        dispatch_deliveries([taken.turn_id])
 
 
 def hand_on(opened: OpenedTurn) -> None:

@@ -22,7 +22,7 @@ from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.daemon import Daemon
 from turnloom.models.runtime.logging import log
 from turnloom.workers.broker.app import app
-from turnloom.workers.channels import pace, send_attempt
+from turnloom.workers.channels import pace, rendering, send_attempt
 from turnloom.workers.channels.accounts import OpenAccount, OpenAccounts
 from turnloom.workers.dispatch import dispatch_deliveries
 
@@ -58,6 +58,8 @@ def _deliver_next(turn_id: UUID) -> bool:
     account = _account(found)
     if isinstance(account, DeliveryOutcome):
         return _end(found, account)
+    if found.is_request and (why_not := _unasked(found, account)):
+        return _end(found, why_not)
     if found.body is None:
         return _render(found, account)
     return _has_pace(found, account) and _send(found, account)
@@ -78,16 +80,27 @@ def _account(found: NextDelivery) -> OpenAccount | DeliveryOutcome:
     return account
 
 
+def _unasked(found: NextDelivery, account: OpenAccount) -> DeliveryOutcome | None:
+    """Return what comes of a request that its person is not to see; None if they are."""
+    if account.account.config.approvers == "keys":
+        return send_attempt.withheld("approvers", "only keys approve calls of this account")
+    if found.request is None:
+        return send_attempt.withheld("moot", "what it asks is no longer to be decided")
+    return None
+
+
 def _render(found: NextDelivery, account: OpenAccount) -> bool:
-    if found.reply is None:
+    if found.reply is None and found.says is None:
         return _end(found, send_attempt.failed("erased", "the reply was erased"))
     try:
-        parts = account.adapter.render(found.reply, account.account)
+        parts, offers = rendering.rendered(found, account)
+    except Unavailable:
+        raise
     except Exception:  # noqa: BLE001 - whatever it is, the recipient's other replies must not wait for ever
         log.exception("delivery.not_rendered", turn_id=str(found.turn_id))
         return _end(found, send_attempt.failed("internal_error", "the reply could not be rendered; see the log"))
     with statement() as db:
-        deliveries.store_parts(db, found.turn_id, parts)
+        deliveries.store_parts(db, found.turn_id, found.part, parts, offers)
     reach("delivery.rendered")
     return True
 

@@ -80,6 +80,8 @@ def dispatch_decision(decided: Decided) -> None:
         send("resume", decided.turn_id, queue="maintenance")
     else:
         send("respond", decided.turn_id, decided.respond, queue="respond")
+    if decided.deliver:
+        dispatch_deliveries([decided.turn_id])
 
 
 def send(task: str, turn_id: UUID, *arguments: int | str, queue: str) -> None:

@@ -1,7 +1,7 @@
 """Fairness among the users of a tenant, classes of turns, and limits of a tenant's own.
 
 Revision ID: 0032
-Revises: 0030
+Revises: 0031
 """
 
 import sqlalchemy as sa
@@ -9,7 +9,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "0032"
-down_revision = "0030"
+down_revision = "0031"
 branch_labels = None
 depends_on = None
 

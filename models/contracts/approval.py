@@ -28,7 +28,8 @@ class Approval(Contract):
     decision: Decision | None = None
     reason: str | None = None
     by: str | None = None
-    """Name of the key that decided; None if the approval lapsed."""
+    """Name of the key that decided; `person` if it was the person of the conversation, in chat; None if the approval
+    lapsed."""
     decided_at: Moment | None = None
 
 

@@ -1,4 +1,4 @@
-"""Deliveries are the parts of a channel's reply on their way to the person."""
+"""Deliveries are the parts of what is sent to a channel's person: a reply, a request for approval."""
 
 from typing import Any, Literal
 
@@ -9,10 +9,10 @@ DeliveryStatus = Literal["pending", "sent", "delivered", "read", "failed", "unkn
 
 
 class DeliveryView(Contract):
-    """A part of a reply on its way to the person."""
+    """A part of what is sent to the person: of the reply, or of a request for approval before it."""
 
     part: int
-    """From 1: a long reply is sent as several messages."""
+    """From 1, in the order of sending: each message is a part."""
     status: DeliveryStatus
     provider_id: str | None
     """The provider's id of the message, once it was sent."""

@@ -282,6 +282,6 @@ class TurnView(Contract):
     account: str | None
     """The account of the channel."""
     deliveries: list[DeliveryView]
-    """The parts of the reply, once it is final, if it came from a channel."""
+    """The parts of what is sent to the person, if it came from a channel: requests for approval, and the reply."""
     created_at: Moment
     trace_id: str

@@ -39,6 +39,8 @@ class ApprovalAnswer:
     verdict: Literal["approved", "asked", "closed", "fenced"]
     """`asked`: the step is parked. `closed`: the turn was stopped. `fenced`: the caller no longer holds the step."""
     events: list[Event]
+    deliver: bool
+    """Whether a request to the person of a channel is to be sent. The caller dispatches that."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Decided:
     respond: int | None
     """The turn's fence for the reply, if no step is left to run."""
     events: list[Event]
+    deliver: bool
+    """Whether the person of a channel is to be asked about the next call. The caller dispatches that, too."""
 
 
 def ask(db: psycopg.Connection, turn_id: UUID, request: ApprovalRequest, timeout: timedelta) -> ApprovalAnswer:
@@ -67,7 +71,7 @@ def ask(db: psycopg.Connection, turn_id: UUID, request: ApprovalRequest, timeout
         args_hash=request.args_hash,
         timeout_ms=round(timeout.total_seconds() * 1000),
     )
-    return ApprovalAnswer(found["verdict"], read_events(found["events"]))
+    return ApprovalAnswer(found["verdict"], read_events(found["events"]), found.get("deliver", False))
 
 
 def delay(
@@ -134,6 +138,15 @@ def read_approval(found: dict[str, Any] | None) -> Approval | None:
     return Approval.model_validate({name: found.get(name) for name in Approval.model_fields})
 
 
+def read_decided(turn_id: UUID, found: dict[str, Any]) -> Decided | None:
+    """Read a decision as the ledger's functions return it; None if nobody was asked."""
+    approval = read_approval(found["approval"])
+    if approval is None:
+        return None
+    events = read_events(found["events"])
+    return Decided(turn_id, approval, found["is_new"], found.get("respond"), events, found.get("deliver", False))
+
+
 def _decide(
     db: psycopg.Connection, turn_id: UUID, step_id: str, given: tuple[Decision, str | None, UUID | None]
 ) -> tuple[Decided | None, str] | None:
@@ -147,12 +160,7 @@ def _decide(
         decision=decision,
         reason=reason,
         key=key_id,
+        in_chat=False,
         lease_ms=LEASE_MS,
     )
-    if found is None:
-        return None
-    approval = read_approval(found["approval"])
-    if approval is None:
-        return None, found["status"]
-    events = read_events(found["events"])
-    return Decided(turn_id, approval, found["is_new"], found.get("respond"), events), found["status"]
+    return None if found is None else (read_decided(turn_id, found), found["status"])

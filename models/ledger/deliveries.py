@@ -25,13 +25,30 @@ class NextDelivery:
     """Channel and account, such as `telegram:front-desk`."""
     recipient: str
     body: dict[str, Any] | None
-    """The message as it was rendered; None: `reply` is still to be rendered."""
+    """The message as it was rendered; None: `reply`, or what it `says`, is still to be rendered."""
     reply: Reply | None
+    says: dict[str, Any] | None
+    """What it says if it is no reply: `{ask: step, args_hash}` or `{tell: why}`."""
+    request: dict[str, Any] | None
+    """What it asks, `{tool, args}` with secrets masked; None if it asks nothing, or if nothing is to be decided any
+    more."""
+    spoken: dict[str, Any] | None
+    """What tells the person's language, `{person, messages}`, if it is still to be written."""
     failures: int
     age_s: float
-    """Seconds since its turn became final."""
+    """Seconds since it was queued."""
     silent_s: float | None
     """Seconds since the person wrote last; None if that was erased."""
+
+    @property
+    def key(self) -> str:
+        """The part's own key, the same for each attempt. hot.receipt_part and hot.answered_part read it."""
+        return f"{self.turn_id.hex}-{self.part}"
+
+    @property
+    def is_request(self) -> bool:
+        """Whether it asks for a decision."""
+        return self.says is not None and "ask" in self.says
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +68,8 @@ class DeliveryOutcome:
     """The outcome of an attempt."""
 
     status: Literal["sent", "failed", "unknown", "pending", "withheld"]
-    """`pending`: it is tried again. `withheld`: `body` is sent in place of it and of those after it."""
+    """`pending`: it is tried again. `withheld`: it is not sent, and `body` in place of it and of those after it, if
+    there is one."""
     provider_id: str | None = None
     error: dict[str, str] | None = None
     wait_ms: int = 0
@@ -74,15 +92,25 @@ def next_of(db: psycopg.Connection, turn_id: UUID) -> NextDelivery | None:
         recipient=found["recipient"],
         body=found["body"],
         reply=None if found["reply"] is None else Reply.model_validate(found["reply"]),
+        says=found["says"],
+        request=found["request"],
+        spoken=found["spoken"],
         failures=found["failures"],
         age_s=found["age_s"],
         silent_s=found["silent_s"],
     )
 
 
-def store_parts(db: psycopg.Connection, turn_id: UUID, bodies: Sequence[dict[str, Any]]) -> None:
-    """Store the parts of a rendered reply, unless somebody else has."""
-    call(db, "store_parts", turn=turn_id, bodies=Jsonb(list(bodies)))
+def store_parts(
+    db: psycopg.Connection,
+    turn_id: UUID,
+    part: int,
+    bodies: Sequence[dict[str, Any]],
+    offers: Sequence[dict[str, Any]] = (),
+) -> None:
+    """Store the messages that a part was rendered to, unless somebody else has. `offers`: the answers at the last."""
+    offered = Jsonb(list(offers)) if offers else None
+    call(db, "store_parts", turn=turn_id, part=part, bodies=Jsonb(list(bodies)), offers=offered)
 
 
 def delay(db: psycopg.Connection, turn_id: UUID, part: int, wait_ms: int) -> None:

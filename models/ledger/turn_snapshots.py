@@ -69,7 +69,7 @@ class TurnSnapshot:
     reply: dict[str, Any] | None
     """The columns of its reply that are shown."""
     deliveries: list[dict[str, Any]]
-    """The columns of the parts of its reply that are shown, if it came from a channel."""
+    """The columns of the parts of what is sent to its person that are shown, if it came from a channel."""
 
 
 _PARTS = ("plans", "steps", "reply", "deliveries")

@@ -182,7 +182,7 @@ def open_turns(db: psycopg.Connection, new_turns: Sequence[NewTurn], *, may_wait
     """Record messages in one commit. Without `may_wait`, messages that would have to wait for a lock are left out."""
     # Two commits that make the same conversations must do it in the same order, or they could deadlock.
     ordered = sorted(new_turns, key=lambda new: (new.tenant_id, new.conversation_id))
-    asked = Jsonb([_fields(new) for new in ordered])
+    asked = Jsonb([write_new(new) for new in ordered])
     rows = call_rows(db, "open_turns", turns=asked, lease_ms=LEASE_MS, windows=windows(), may_wait=may_wait)
     opened = {
         new.id: OpenedTurn(outcome, turn_id, conversation_id, seq, is_sent, read_closed(closed))
@@ -191,7 +191,8 @@ def open_turns(db: psycopg.Connection, new_turns: Sequence[NewTurn], *, may_wait
     return [opened[new.id] for new in new_turns]
 
 
-def _fields(new: NewTurn) -> dict[str, Any]:
+def write_new(new: NewTurn) -> dict[str, Any]:
+    """Return a new turn as the ledger's functions take it."""
     request = new.request
     return {
         **{name: getattr(request, name) for name in _COLUMNS},

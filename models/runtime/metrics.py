@@ -53,8 +53,8 @@ COUNTED = {
     ),
     "turnloom_channel_items_total": Metric(
         "counter",
-        "What providers of channels have posted: `message`, `repeated`, `receipt`, `edit`, `kept` without an answer, "
-        "`refused` because the backlog was full.",
+        "What providers of channels have posted: `message`, `answer` to a request for approval, `repeated`, `receipt`, "
+        "`edit`, `kept` without an answer, `refused` because the backlog was full.",
         ("channel", "kind"),
     ),
     "turnloom_deliveries_total": Metric(

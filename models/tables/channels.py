@@ -67,7 +67,8 @@ class ChannelItemRow(Row):
     channel: Mapped[str]
     """Channel and account, such as `telegram:front-desk`, as in turns."""
     kind: Mapped[str]
-    """`message`, `receipt`, `edit`, or `kept`: it is not answered."""
+    """`message`; `answer`: a message that answers a request for approval; `receipt`; `edit`; `kept`: it is not
+    answered."""
     provider_id: Mapped[str]
     """The provider's id of the message; of a receipt, that of our message; of another thing kept, a digest of it."""
     reference: Mapped[str | None]
@@ -76,7 +77,7 @@ class ChannelItemRow(Row):
     """What a receipt says."""
     conversation_id: Mapped[str | None]
     turn_id: Mapped[UUID | None]
-    """The turn that a message became a part of."""
+    """The turn that a message became a part of, or whose request it answers."""
     recipient: Mapped[str | None]
     """Where the answer to a message goes."""
     detail: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
@@ -89,7 +90,7 @@ class ChannelItemRow(Row):
 
 
 class DeliveryRow(Row):
-    """A part of a reply on its way to the recipient. While it is pending, this row is the outbox."""
+    """A part of what is sent to a recipient: one message. While it is pending, this row is the outbox."""
 
     __tablename__ = "deliveries"
     __table_args__ = (
@@ -116,8 +117,13 @@ class DeliveryRow(Row):
     channel: Mapped[str]
     """Channel and account, as in turns."""
     recipient: Mapped[str]
+    says: Mapped[dict[str, Any] | None]
+    """None for the reply. `{ask: step, args_hash}`: a request to approve a call; `{tell: why}`: the word to an answer
+    that changed nothing."""
     body: Mapped[Any] = mapped_column(type_=JSON, nullable=True)
     """The message as the adapter rendered it; None until then, and after erasure."""
+    offers: Mapped[list[Any] | None]
+    """The answers that it offers: `{payload, title, number}` of each, in the order in which they are shown."""
     status: Mapped[str]
     """`pending`, `sent`, `delivered`, `read`, `failed`, `unknown` or `withheld`."""
     attempt: Mapped[int] = mapped_column(server_default="0")
@@ -136,7 +142,8 @@ class DeliveryRow(Row):
     provider_id: Mapped[str | None]
     error: Mapped[dict[str, Any] | None]
     queued_at: Mapped[datetime]
-    """When its turn became final. Parts for one recipient go out in this order."""
+    """When its turn became final, or had something to ask. Parts for one recipient go out in this order; those of one
+    message have the same."""
     begun_at: Mapped[datetime | None]
     """When it was first claimed."""
     finished_at: Mapped[datetime | None]

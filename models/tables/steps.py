@@ -59,8 +59,8 @@ class StepRow(Row):
     parked: Mapped[int] = mapped_column(server_default="0")
     """Claims that were given back without an outcome."""
     approval: Mapped[dict[str, Any] | None]
-    """The question to a person, `args, args_hash, asked_at, lapses_at`, and the decision: `decision, reason, by,
-    key_id, decided_at`."""
+    """The question to a person, `args, shown, args_hash, asked_at, lapses_at`, and the decision: `decision, reason, by,
+    key_id, decided_at`. `shown` are the arguments with what the tool hides masked."""
     lapses_at: Mapped[datetime | None]
     """When the time for approval is over."""
     worker: Mapped[str | None]

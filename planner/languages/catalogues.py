@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import Field, field_validator
 
@@ -16,6 +16,7 @@ from turnloom.models.runtime.settings import settings
 from turnloom.models.runtime.yaml_text import read_plain_yaml
 from turnloom.planner.languages.detection import Detection, Signs
 from turnloom.planner.languages.language import ENGLISH, PLACEHOLDER, Category, Language, Words, locale_of
+from turnloom.planner.languages.short_answers import LONGEST, answers_in, plain
 from turnloom.planner.profile_files import read_file
 from turnloom.tools.pack_index import prompt_folders
 
@@ -23,6 +24,10 @@ from turnloom.tools.pack_index import prompt_folders
 class WordCatalogue(Signs):
     """A language: its signs and its words."""
 
+    yes_words: str = Field("", max_length=1_000)
+    """What people write who approve, separated by commas. The translation of "yes" is one of them."""
+    no_words: str = Field("", max_length=1_000)
+    """What people write who refuse, and the translation of "no"."""
     messages: dict[str, Words] = Field(default_factory=dict)
     """English text -> translation. Of a text that depends on a number, the English plural is the name."""
 
@@ -48,6 +53,11 @@ class WordCatalogue(Signs):
             if unknown := sorted(places - set(PLACEHOLDER.findall(english))):
                 raise ValueError(f"{english!r} has no place {unknown[0]!r}")
         return messages
+
+    def answers(self, meaning: Literal["yes", "no"]) -> str:
+        """Return the words for yes or for no, separated by commas."""
+        said = self.messages.get(meaning, meaning)
+        return f"{self.yes_words if meaning == 'yes' else self.no_words},{said if isinstance(said, str) else ''}"
 
     def over(self, other: "WordCatalogue") -> "WordCatalogue":
         """Return the other catalogue with the fields and messages of this one over its own."""
@@ -90,6 +100,12 @@ class Languages:
         catalogue = self.catalogues.get("en")
         return Language(ENGLISH.locale, catalogue.messages) if catalogue else ENGLISH
 
+    def meaning(self, text: str) -> Literal["yes", "no"] | None:
+        """Return what a short answer means in any of the languages; None if it is no word for yes or no."""
+        said = plain(text) if len(text) <= LONGEST else ""
+        is_yes, is_no = said in self._yes, said in self._no
+        return None if is_yes == is_no else "yes" if is_yes else "no"
+
     def language_of(self, text: str) -> str | None:
         """Return the tag of the language of a text; None if the text does not show it."""
         return self._detection.language_of(text)
@@ -97,6 +113,14 @@ class Languages:
     def under(self, tag: str, own: WordCatalogue) -> "Languages":
         """Return the same languages with a catalogue over the one of that tag, or beside the others."""
         return Languages({**self.catalogues, tag: own.over(self.catalogues.get(tag, WordCatalogue()))})
+
+    @cached_property
+    def _yes(self) -> frozenset[str]:
+        return frozenset(word for each in self.catalogues.values() for word in answers_in(each.answers("yes")))
+
+    @cached_property
+    def _no(self) -> frozenset[str]:
+        return frozenset(word for each in self.catalogues.values() for word in answers_in(each.answers("no")))
 
     @cached_property
     def _detection(self) -> Detection:

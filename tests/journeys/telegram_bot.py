@@ -33,6 +33,8 @@ class TelegramBot:
         self.url = server.url_for("").rstrip("/")
         self.taken: list[tuple[int, str]] = []
         """Chat and text of each message that Telegram took from the bot."""
+        self.keyboards: dict[str, Any] = {}
+        """The buttons of those messages, by `chat/message`."""
         self.is_up = threading.Event()
         """While it is not set, Telegram takes nothing."""
         self.is_up.set()
@@ -51,6 +53,16 @@ class TelegramBot:
         sender = {"id": person, "is_bot": False, "first_name": "Ada"}
         message = {"message_id": number, "date": 1_900_000_000, "from": sender, "chat": chat, "text": text}
         return {"update_id": number, "message": message}
+
+    def tap(self, person: int, button: int) -> dict[str, Any]:
+        """Return what Telegram posts when a person taps a button of the last message that has some."""
+        shown, keyboard = next(each for each in reversed(self.keyboards.items()) if each[0].startswith(f"{person}/"))
+        number, chat = next(self._numbers), {"id": person, "type": "private"}
+        message = {"message_id": int(shown.split("/")[1]), "date": 0, "chat": chat, "reply_markup": keyboard}
+        sender = {"id": person, "is_bot": False, "first_name": "Ada"}
+        data = keyboard["inline_keyboard"][button][0]["callback_data"]
+        query = {"id": f"q{number}", "from": sender, "message": message, "data": data}
+        return {"update_id": number, "callback_query": query}
 
     def post(self, update: dict[str, Any], token: str = _TOKEN) -> int:
         """Post it; return the status, 0 while the API is down."""
@@ -92,6 +104,8 @@ class TelegramBot:
         with self._lock:
             self.taken.append((asked["chat_id"], asked["text"]))
             result = {"message_id": len(self.taken), "chat": {"id": asked["chat_id"]}}
+            if "reply_markup" in asked:
+                self.keyboards[f"{asked['chat_id']}/{len(self.taken)}"] = asked["reply_markup"]
         return Response(json.dumps({"ok": True, "result": result}))
 
 

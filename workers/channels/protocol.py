@@ -29,6 +29,9 @@ class AccountConfig(Contract):
     """Another base URL of the provider's API, such as that of a simulator or a proxy."""
     pace: float | None = Field(None, gt=0, le=10_000)
     """Messages per second that the account may send; if absent, the provider's own limit."""
+    approvers: Literal["person", "keys"] = "person"
+    """Who approves the calls of the account's turns: the person who writes, who is asked in chat, or only keys with the
+    scope `approvals:decide`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +256,9 @@ class Adapter(Protocol):
 
         Without choices, those of the reply's question are offered; what comes back is the choice itself.
         """
+
+    def numbers(self, choices: Sequence[ReplyChoice]) -> bool:
+        """Return whether `render` shows these choices with their numbers."""
 
     def window(self, account: ProviderAccount) -> timedelta | None:
         """Return for how long after a person's last message free messages may be sent to them; None: always."""

@@ -30,7 +30,7 @@ def attempt(found: NextDelivery, claimed: ClaimedDelivery, account: OpenAccount)
         return _recorded(found, claimed, account, known)
     window, silent_s = account.adapter.window(account.account), found.silent_s
     if window is None or silent_s is None or timedelta(seconds=silent_s) <= window or _is_template(found, account):
-        request = account.adapter.request(account.account, found.recipient, _part(found), _key(found))
+        request = account.adapter.request(account.account, found.recipient, _part(found), found.key)
         answer = _answer(request)
         outcome = account.adapter.outcome(answer) if isinstance(answer, UpstreamResponse) else answer
     else:
@@ -41,6 +41,11 @@ def attempt(found: NextDelivery, claimed: ClaimedDelivery, account: OpenAccount)
 def failed(code: str, message: str) -> DeliveryOutcome:
     """Return the outcome of a part that will never be sent."""
     return DeliveryOutcome(status="failed", error={"code": code, "message": message})
+
+
+def withheld(code: str, message: str) -> DeliveryOutcome:
+    """Return the outcome of a part that is not to be sent any more."""
+    return DeliveryOutcome(status="withheld", error={"code": code, "message": message})
 
 
 def postponed(found: NextDelivery, code: str, message: str) -> DeliveryOutcome:
@@ -62,12 +67,12 @@ def _asked(
     found: NextDelivery, claimed: ClaimedDelivery, account: OpenAccount
 ) -> MessageSent | TryLater | Unsure | None:
     """Ask the provider whether a part was sent. None: it was not."""
-    question = account.adapter.search(account.account, found.recipient, _part(found), _key(found), claimed.begun_at)
+    question = account.adapter.search(account.account, found.recipient, _part(found), found.key, claimed.begun_at)
     if question is None:
         return Unsure("the worker was lost while it sent the message, and the provider cannot be asked")
     answer = _answer(question)
     if isinstance(answer, UpstreamResponse):
-        return account.adapter.found(answer, found.recipient, _part(found), _key(found))
+        return account.adapter.found(answer, found.recipient, _part(found), found.key)
     return Unsure("the provider could not be asked whether it took the message")
 
 
@@ -116,7 +121,7 @@ def _in_closed_window(found: NextDelivery, account: OpenAccount, said: WindowClo
 
 def _unsure(found: NextDelivery, claimed: ClaimedDelivery, account: OpenAccount, said: Unsure) -> DeliveryOutcome:
     error = {"code": "outcome_unknown", "message": said.why}
-    question = account.adapter.search(account.account, found.recipient, _part(found), _key(found), claimed.begun_at)
+    question = account.adapter.search(account.account, found.recipient, _part(found), found.key, claimed.begun_at)
     if question is None or found.failures >= _MOST_QUESTIONS:
         return DeliveryOutcome(status="unknown", error=error)
     return DeliveryOutcome(status="pending", unsure=True, wait_ms=_SETTLING_MS, error=error)
@@ -129,7 +134,3 @@ def _is_template(found: NextDelivery, account: OpenAccount) -> bool:
 def _part(found: NextDelivery) -> dict[str, object]:
     assert found.body is not None, "a part is rendered before it is claimed"
     return found.body
-
-
-def _key(found: NextDelivery) -> str:
-    return f"{found.turn_id.hex}-{found.part}"  # hot.note_receipt reads it

@@ -99,10 +99,14 @@ class Slack:
 
     def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)
-        if not can_be_tapped(offer, _BUTTONS) or any(units(choice.title) > _BUTTON_TITLE for choice in offer):
+        if self.numbers(offer):
             reply, offer = numbered(reply, offer), []
         *before, last = texts(reply, "slack", last=_SECTION if offer else None)
         return [*map(_text, before), _with_buttons(last, offer) if offer else _text(last)]
+
+    def numbers(self, choices: Sequence[ReplyChoice]) -> bool:
+        has_long_titles = any(units(choice.title) > _BUTTON_TITLE for choice in choices)
+        return has_long_titles or not can_be_tapped(choices, _BUTTONS)
 
     def window(self, account: ProviderAccount) -> timedelta | None:
         return None

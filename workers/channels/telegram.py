@@ -88,7 +88,7 @@ class Telegram:
         offer = offered(reply, choices)
         if not can_be_tapped(offer, _BUTTONS):
             reply, offer = numbered(reply, offer), []
-        elif any(len(choice.title) > _BUTTON_TITLE for choice in offer):
+        elif self.numbers(offer):
             reply = numbered(reply, offer)
             offer = [ReplyChoice(choice.payload, str(number)) for number, choice in enumerate(offer, 1)]
         parts: list[Part] = [{"text": text} for text in texts(reply, "telegram")]
@@ -96,6 +96,10 @@ class Telegram:
             rows = [[{"text": choice.title, "callback_data": choice.payload}] for choice in offer]
             parts[-1]["reply_markup"] = {"inline_keyboard": rows}
         return parts
+
+    def numbers(self, choices: Sequence[ReplyChoice]) -> bool:
+        has_long_titles = any(len(choice.title) > _BUTTON_TITLE for choice in choices)
+        return has_long_titles or not can_be_tapped(choices, _BUTTONS)
 
     def window(self, account: ProviderAccount) -> timedelta | None:
         return None

@@ -119,6 +119,9 @@ class Twilio:
         reply = numbered(reply, offer) if offer else reply
         return [{"Body": text} for text in texts(reply, "sms")]
 
+    def numbers(self, choices: Sequence[ReplyChoice]) -> bool:
+        return True
+
     def window(self, account: ProviderAccount) -> timedelta | None:
         return timedelta(hours=24) if _is_whatsapp(account) else None
 

@@ -103,6 +103,10 @@ class WhatsApp:
             return [*map(_text, before), _text(last)]
         return [*map(_text, before), {"type": "interactive", "interactive": {**interactive, "body": {"text": last}}}]
 
+    def numbers(self, choices: Sequence[ReplyChoice]) -> bool:
+        has_long_titles = any(len(choice.title) > _ROW_TITLE for choice in choices)
+        return has_long_titles or _interactive(choices) is None
+
     def window(self, account: ProviderAccount) -> timedelta | None:
         return timedelta(hours=24)
 

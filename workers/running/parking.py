@@ -21,6 +21,7 @@ from turnloom.models.ledger.steps import ClaimedStep, FinishedStep
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.registry import Tool
+from turnloom.workers.dispatch import dispatch_deliveries
 from turnloom.workers.running.outcomes import Outcome, Parked, failed
 from turnloom.workers.running.tool_metrics import count_end
 from turnloom.workers.turns.turn_events import committing
@@ -50,6 +51,8 @@ def ask(turn_id: UUID, step: ClaimedStep, tool: Tool, args: dict[str, Any]) -> O
         return failed(step, "CANCELLED", "the turn was stopped before this step was approved")
     if answer.verdict == "asked":
         log.info("approval.asked", turn_id=str(turn_id), step_id=step.id)
+    if answer.deliver:
+        dispatch_deliveries([turn_id])
     return Parked(step.id, step.attempt)
 
 

@@ -104,7 +104,8 @@ end $$;
 -- Whether a channel's reply has reached the person, as far as we know.
 create function hot.is_seen(p_turn uuid) returns boolean language plpgsql stable as $$
 begin
-  return not exists (select from deliveries d where d.turn_id = p_turn and d.status in ('failed', 'withheld'));
+  return not exists (select from deliveries d where d.turn_id = p_turn and d.says is null
+                                                and d.status in ('failed', 'withheld'));
 end $$;
 
 -- The exchanges [{message, reply}] that a conversation was opened with. They stand before its first turn, so the last

@@ -87,8 +87,8 @@ end $$;
 
 -- Asks whether the call that a step is about to make is approved with these arguments; if not, the step is given back
 -- and waits. `p_masked` are the arguments as events show them.
--- Verdict: approved; asked; closed (the turn does not run: the call is not to be made); fenced (the step is somebody
--- else's).
+-- Out: {verdict: approved; asked; closed (the turn does not run: the call is not to be made); fenced (the step is
+-- somebody else's), events, deliver: whether the person of a channel is to be asked}.
 create function hot.ask_approval(p_turn uuid, p_step text, p_attempt int, p_args jsonb, p_masked jsonb,
                                  p_args_hash text, p_timeout_ms bigint)
 returns jsonb language plpgsql as $$
@@ -115,24 +115,26 @@ begin
   -- Nothing was called, so there is nothing to ask the backend about.
   update steps set status = 'waiting_approval', lease_until = null, worker = null, started_at = null, unsure = false,
          parked = parked + 1, lapses_at = v_lapses, approval = jsonb_build_object(
-           'args', p_args, 'args_hash', p_args_hash, 'asked_at', hot.rfc3339(v_at), 'lapses_at', hot.rfc3339(v_lapses))
+           'args', p_args, 'shown', p_masked, 'args_hash', p_args_hash, 'asked_at', hot.rfc3339(v_at),
+           'lapses_at', hot.rfc3339(v_lapses))
    where turn_id = p_turn and id = p_step;
   update turns set asked = true where id = p_turn;
   perform hot.rest(p_turn, v_at);
   perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'approval.requested', jsonb_build_object(
     'step', s.id, 'tool', s.tool, 'args_sha256', p_args_hash));
-  return jsonb_build_object('verdict', 'asked', 'events', hot.append_events(t, jsonb_build_array(jsonb_build_object(
-    'type', 'approval.requested', 'data', jsonb_build_object(
+  return jsonb_build_object('verdict', 'asked', 'deliver', hot.request_decision(t, v_at), 'events', hot.append_events(
+    t, jsonb_build_array(jsonb_build_object('type', 'approval.requested', 'data', jsonb_build_object(
       'step', s.id, 'tool', s.tool, 'args', p_masked, 'args_hash', p_args_hash, 'lapses_at', hot.rfc3339(v_lapses)))),
-      v_at));
+    v_at));
 end $$;
 
--- Decides what a step waits for. Without a key it lapses, if its time has come. An approved step is pending, and its
--- time is now; a rejected one has failed.
+-- Decides what a step waits for: whoever has a key, or the person in chat. Without either it lapses, if its time has
+-- come. An approved step is pending, and its time is now; a rejected one has failed.
 -- Null: there is no such step. Out: {status: of the step, approval, is_new: whether this call decided, events, respond:
--- attempt or null}. If it is new, the caller publishes what is ready, or the reply.
+-- attempt or null, deliver: whether the person of a channel is to be asked about the next call}. If it is new, the
+-- caller publishes what is ready, or the reply.
 create function hot.decide_approval(p_turn uuid, p_step text, p_decision text, p_reason text, p_key uuid,
-                                    p_lease_ms int)
+                                    p_in_chat boolean, p_lease_ms int)
 returns jsonb language plpgsql as $$
 declare
   t turns;
@@ -151,19 +153,19 @@ begin
   select * into s from steps where turn_id = p_turn and id = p_step;
   if not found then
     return null;
-  elsif s.status <> 'waiting_approval' or (p_key is null and s.lapses_at > v_at) then
+  elsif s.status <> 'waiting_approval' or (p_key is null and not p_in_chat and s.lapses_at > v_at) then
     return jsonb_build_object('status', s.status, 'approval', s.approval, 'is_new', false, 'events', '[]'::jsonb);
   end if;
   update turns set status = 'running', deadline_at = deadline_at + (v_at - waiting_since), waiting_since = null
    where id = p_turn and status = 'waiting_approval';
   select * into t from turns where id = p_turn;
-  v_by := (select name from keys where id = p_key);
+  v_by := case when p_in_chat then 'person' else (select name from keys where id = p_key) end;
   update steps set status = case p_decision when 'approve' then 'pending' else 'failed' end, lapses_at = null,
          not_before = case p_decision when 'approve' then v_at end,
          finished_at = case p_decision when 'reject' then v_at end,
          error = case p_decision when 'reject' then jsonb_build_object('code', 'REJECTED', 'message', concat_ws(': ',
-           case when p_key is null then 'nobody approved it in time' else format('%s rejected it', v_by) end,
-           p_reason)) end,
+           case when p_key is null and not p_in_chat then 'nobody approved it in time'
+                else format('%s rejected it', v_by) end, p_reason)) end,
          approval = s.approval || jsonb_build_object(
            'decision', p_decision, 'reason', p_reason, 'by', v_by, 'key_id', p_key, 'decided_at', hot.rfc3339(v_at))
    where turn_id = p_turn and id = p_step returning * into s;
@@ -179,5 +181,5 @@ begin
     'step', s.id, 'tool', s.tool, 'args_sha256', s.approval -> 'args_hash', 'decision', p_decision, 'reason', p_reason,
     'by', v_by, 'key_id', p_key));
   return jsonb_build_object('status', s.status, 'approval', s.approval, 'is_new', true, 'respond', v_respond,
-                            'events', hot.append_events(t, v_events, v_at));
+                            'events', hot.append_events(t, v_events, v_at), 'deliver', hot.request_decision(t, v_at));
 end $$;

@@ -118,17 +118,24 @@ create function hot.queue_delivery(t turns, p_is_told boolean, p_at timestamptz)
 begin
   insert into deliveries (turn_id, part, tenant_id, conversation_id, channel, recipient, status, queued_at, due_at,
                           finished_at)
-  select t.id, 1, t.tenant_id, t.conversation_id, t.channel, i.recipient,
+  select t.id, hot.next_part(t.id), t.tenant_id, t.conversation_id, t.channel, i.recipient,
          case when i.is_unwanted then 'withheld' else 'pending' end, p_at, p_at + interval '2 seconds',
          case when i.is_unwanted then p_at end
     from (select m.recipient, not p_is_told or (t.ending = 'cancelled' and m.detail ? 'deleted') as is_unwanted
             from channel_items m where m.turn_id = t.id and m.kind = 'message'
            order by m.detail ? 'deleted', m.at desc, m.id desc limit 1) i
-  on conflict do nothing;
+   where not exists (select from deliveries d where d.turn_id = t.id and d.says is null);
+end $$;
+
+-- The number of a turn's next part.
+create function hot.next_part(p_turn uuid) returns int language plpgsql stable as $$
+begin
+  return (select coalesce(max(part), 0) + 1 from deliveries where turn_id = p_turn);
 end $$;
 
 -- The next part for the recipient of a turn. Null: there is none, its time has not come, or somebody sends it.
--- Out: its columns, {heard_at: when the person wrote last, reply: what is to be rendered}.
+-- Out: its columns, {age_s: since it was queued, silent_s: since the person wrote last, reply: what is to be rendered,
+-- request: hot.shown_request, spoken: hot.spoken}.
 create function hot.next_delivery(p_turn uuid) returns jsonb language plpgsql stable as $$
 declare
   d deliveries;
@@ -143,26 +150,36 @@ begin
   return to_jsonb(d) || jsonb_build_object(
     'age_s', extract(epoch from v_at - d.queued_at),
     'silent_s', (select extract(epoch from v_at - max(i.at)) from channel_items i
-                  where i.tenant_id = d.tenant_id and i.conversation_id = d.conversation_id and i.kind = 'message'),
-    'reply', case when d.body is null then (
+                  where i.tenant_id = d.tenant_id and i.conversation_id = d.conversation_id
+                    and i.kind in ('message', 'answer')),
+    'request', case when d.says ? 'ask' then hot.shown_request(d) end,
+    'spoken', case when d.body is null and d.says is not null then hot.spoken(d.turn_id) end,
+    'reply', case when d.body is null and d.says is null then (
       select jsonb_build_object('text', r.text, 'artifacts', r.artifacts, 'question', r.question,
                                 'grounded', r.grounded, 'sources', r.sources, 'suggestions', r.suggestions)
         from replies r where r.turn_id = d.turn_id) end);
 end $$;
 
--- Stores the parts of a rendered reply, unless somebody else has.
-create function hot.store_parts(p_turn uuid, p_bodies jsonb) returns void language plpgsql as $$
+-- Stores the messages that a part was rendered to, unless somebody else has: the first one in its place, the others
+-- after it, with the same `queued_at`. The last one has the answers that are offered.
+create function hot.store_parts(p_turn uuid, p_part int, p_bodies jsonb, p_offers jsonb) returns void
+language plpgsql as $$
 declare
   d deliveries;
+  v_last int := jsonb_array_length(p_bodies);
 begin
-  update deliveries set body = p_bodies -> 0
-   where turn_id = p_turn and part = 1 and status = 'pending' and body is null returning * into d;
+  perform from conversations c
+   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
+     for no key update;
+  update deliveries set body = p_bodies -> 0, offers = case v_last when 1 then p_offers end
+   where turn_id = p_turn and part = p_part and status = 'pending' and body is null returning * into d;
   if found then
-    insert into deliveries (turn_id, part, tenant_id, conversation_id, channel, recipient, body, status, queued_at,
-                            due_at)
-    select d.turn_id, b.number, d.tenant_id, d.conversation_id, d.channel, d.recipient, b.body, 'pending', d.queued_at,
-           d.due_at
-      from jsonb_array_elements(p_bodies) with ordinality as b(body, number) where b.number > 1;
+    insert into deliveries (turn_id, part, tenant_id, conversation_id, channel, recipient, says, body, offers, status,
+                            queued_at, due_at)
+    select d.turn_id, n.next + b.number - 2, d.tenant_id, d.conversation_id, d.channel, d.recipient, d.says, b.body,
+           case b.number when v_last then p_offers end, 'pending', d.queued_at, d.due_at
+      from (select hot.next_part(d.turn_id) as next) n,
+           jsonb_array_elements(p_bodies) with ordinality as b(body, number) where b.number > 1;
   end if;
 end $$;
 
@@ -200,7 +217,7 @@ begin
 end $$;
 
 -- Records under its fence what became of a part. `p_outcome`: {status, provider_id, error}; for `pending`, which is to
--- be tried again, {wait_ms, unsure}; for `withheld`, {body}, which is sent in place of it and of those after it.
+-- be tried again, {wait_ms, unsure}; for `withheld` perhaps {body}, to be sent in place of it and of those after it.
 -- Null: the claim was lost. Out: the status of the part.
 create function hot.record_delivery(p_turn uuid, p_part int, p_attempt int, p_outcome jsonb)
 returns text language plpgsql as $$
@@ -226,7 +243,7 @@ begin
            unsure = (p_outcome ->> 'unsure')::boolean, error = p_outcome -> 'error'
      where turn_id = p_turn and part = p_part;
     return v_status;
-  elsif v_status = 'withheld' then
+  elsif p_outcome ? 'body' then
     perform hot.replace_delivery(d, p_outcome -> 'body', p_outcome -> 'error', v_at);
     return v_status;
   end if;
@@ -269,7 +286,7 @@ begin
     update deliveries
        set status = 'withheld', due_at = null, finished_at = p_at, error = jsonb_build_object(
              'code', 'earlier_part_failed', 'message', 'a part before it could not be sent')
-     where turn_id = d.turn_id and part > d.part and status = 'pending';
+     where turn_id = d.turn_id and part > d.part and queued_at = d.queued_at and status = 'pending';
   end if;
   perform hot.append_audit(d.tenant_id, d.conversation_id, d.turn_id, 'delivery.ended', jsonb_build_object(
     'part', d.part, 'status', p_status, 'error', p_error -> 'code',
@@ -282,11 +299,10 @@ create function hot.replace_delivery(d deliveries, p_body jsonb, p_error jsonb, 
 returns void language plpgsql as $$
 begin
   perform hot.end_delivery(d, 'withheld', d.provider_id, p_error, p_at);
-  insert into deliveries (turn_id, part, tenant_id, conversation_id, channel, recipient, body, status, queued_at,
+  insert into deliveries (turn_id, part, tenant_id, conversation_id, channel, recipient, says, body, status, queued_at,
                           due_at)
-  select d.turn_id, max(part) + 1, d.tenant_id, d.conversation_id, d.channel, d.recipient, p_body, 'pending',
-         d.queued_at, p_at + interval '2 seconds'
-    from deliveries where turn_id = d.turn_id;
+  values (d.turn_id, hot.next_part(d.turn_id), d.tenant_id, d.conversation_id, d.channel, d.recipient, d.says, p_body,
+          'pending', d.queued_at, p_at + interval '2 seconds');
 end $$;
 
 -- Takes the parts that nobody has sent in time, a while longer each time that it finds one. Only one process at a time
@@ -329,7 +345,8 @@ begin
      set status = 'pending', failures = 0, unsure = false, provider_id = null, error = null, finished_at = null,
          not_before = null, due_at = v_at, queued_at = v_at
    where turn_id = p_turn and (part = p_part or (
-         part > p_part and status = 'withheld' and error ->> 'code' = 'earlier_part_failed'));
+         part > p_part and queued_at = d.queued_at and status = 'withheld'
+         and error ->> 'code' = 'earlier_part_failed'));
   perform hot.append_audit(d.tenant_id, d.conversation_id, d.turn_id, 'delivery.redriven', jsonb_build_object(
     'part', p_part, 'status', d.status, 'by', p_by));
   return d.status;
@@ -340,7 +357,7 @@ create function hot.erase_channel(p_tenant uuid, p_conversation text) returns vo
 begin
   update deliveries
      set status = case status when 'pending' then 'withheld' else status end, due_at = null, lease_until = null,
-         body = null, recipient = '', error = null, provider_id = null
+         body = null, offers = null, recipient = '', error = null, provider_id = null
    where tenant_id = p_tenant and turn_id in (
          select id from turns where tenant_id = p_tenant and conversation_id = p_conversation);
   delete from webhooks where tenant_id = p_tenant and id in (

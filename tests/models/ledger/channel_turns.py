@@ -8,7 +8,7 @@ from turnloom.models.connections.database import statement
 from turnloom.models.contracts.turn import TurnRequest
 from turnloom.models.ledger import channel_items, deliveries, turn_snapshots, turns
 from turnloom.models.ledger.channel_items import ChangedMessage, ReceivedItem
-from turnloom.models.ledger.deliveries import DeliveryOutcome
+from turnloom.models.ledger.deliveries import DeliveryOutcome, NextDelivery
 from turnloom.models.ledger.turns import NewTurn, OpenedTurn
 from turnloom.models.runtime.ids import new_id
 
@@ -22,13 +22,28 @@ def item(kind: str, provider_id: str, **fields: Any) -> ReceivedItem:
     return ReceivedItem(kind=kind, provider_id=provider_id, **(own | fields))
 
 
-def receive(
-    number: int, text: str = "hello", *, sender: str = "u1", fields: dict[str, Any] | None = None, **held: Any
-) -> OpenedTurn:
+def receive(number: int, text: str = "hello", *, sender: str = "u1", **held: Any) -> OpenedTurn:
     """Open a turn with the message of this provider's number. `fields`: further ones of its item."""
+    new = new_turn(number, text, sender=sender, **held)
+    with statement() as db:
+        return turns.open_turn(db, new)
+
+
+def new_turn(
+    number: int,
+    text: str = "hello",
+    *,
+    sender: str = "u1",
+    received: ReceivedItem | None = None,
+    fields: dict[str, Any] | None = None,
+    on_error: Any = "best_effort",
+    **held: Any,
+) -> NewTurn:
+    """Return a message as it is accepted. `fields`: further ones of its item."""
     conversation = f"{CHANNEL}:{sender}"
     named = {"reference": f"r{number}", **(fields or {})}
-    new = NewTurn(
+    asked = TurnRequest(message=text, conversation_id=conversation, message_id=str(number), on_error=on_error)
+    return NewTurn(
         id=new_id(),
         tenant_id=make_tenant(),
         conversation_id=conversation,
@@ -36,13 +51,11 @@ def receive(
         body_hash=text.encode(),
         default_agent="generic",
         deadline_ms=60_000,
-        request=TurnRequest(message=text, conversation_id=conversation, message_id=str(number)),
+        request=asked,
         sequence=number,
-        item=item("message", str(number), conversation_id=conversation, recipient=sender, **named),
+        item=received or item("message", str(number), conversation_id=conversation, recipient=sender, **named),
         **held,
     )
-    with statement() as db:
-        return turns.open_turn(db, new)
 
 
 def answer(turn_id: UUID | None, text: str = "done") -> None:
@@ -58,7 +71,7 @@ def rendered(turn_id: UUID | None, *texts: str) -> UUID:
     """Store the parts of a turn's reply; return the turn."""
     assert turn_id is not None
     with statement() as db:
-        deliveries.store_parts(db, turn_id, [{"text": text} for text in texts])
+        deliveries.store_parts(db, turn_id, 1, [{"text": text} for text in texts])
     return turn_id
 
 
@@ -70,9 +83,13 @@ def answered(number: int, *texts: str, **fields: Any) -> UUID:
 
 
 def next_part(turn_id: UUID) -> tuple[UUID, int] | None:
-    with statement() as db:
-        found = deliveries.next_of(db, turn_id)
+    found = next_delivery(turn_id)
     return (found.turn_id, found.part) if found else None
+
+
+def next_delivery(turn_id: UUID) -> NextDelivery | None:
+    with statement() as db:
+        return deliveries.next_of(db, turn_id)
 
 
 def claim(turn_id: UUID, part: int = 1, lease_ms: int = LEASE_MS) -> int | None:

@@ -90,7 +90,7 @@ def test_an_approved_call_may_be_made_with_these_arguments_and_no_others() -> No
 
     assert claimed.verdict == "claimed"
     assert (same.verdict, other.verdict) == ("approved", "asked")
-    assert (row(turn_id).approval or {}).keys() == {"args", "args_hash", "asked_at", "lapses_at"}
+    assert (row(turn_id).approval or {}).keys() == {"args", "shown", "args_hash", "asked_at", "lapses_at"}
     assert view(turn_id).status == "waiting_approval"
 
 

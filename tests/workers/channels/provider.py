@@ -78,6 +78,9 @@ class Adapter:
     def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         return [{"text": line} for line in reply.text.splitlines()]
 
+    def numbers(self, choices: Sequence[ReplyChoice]) -> bool:
+        return False
+
     def window(self, account: ProviderAccount) -> timedelta | None:
         return timedelta(hours=24)
 
