@@ -46,7 +46,8 @@ from turnloom.workers.channels.protocol import (
 from turnloom.workers.dispatch import dispatch_deliveries, dispatch_reply
 
 _EXTENSION = "turnloom.channels"
-_COUNTED_AS = {"decided": "answer", "moot": "answer", "repeated": "repeated", "strange": "kept"}
+_COUNTED_AS = dict.fromkeys(ACCEPTED, "message") | {"decided": "answer", "moot": "answer"}
+_COUNTED_AS |= {"strange": "kept", "deleted": "kept"}
 
 blueprint = APIBlueprint("channels", __name__, url_prefix="/v1/channels", tag="Channels")
 
@@ -60,10 +61,7 @@ def install(extensions: dict[str, object]) -> None:
 @blueprint.output({}, content_type="text/plain", description="What the provider expects")
 @blueprint.doc(operation_id="verify_webhook")
 def shake_hands(channel: str, account: str) -> Response:
-    """Answer a provider that asks whether this address is ours.
-
-    Only the provider calls this. Not every channel has such a handshake; some make it by `POST`.
-    """
+    """Answer a provider, who alone calls this, if it asks whether this address is ours; some ask by `POST`."""
     return _answer(_account(channel, account))
 
 
@@ -222,15 +220,13 @@ def _open(its: OpenAccount, webhook: _Webhook, message: Message, detail: dict[st
         new = _new_turn(its, asked, message, item, may_open=place.may_open)
         taken = open_turn(new) if answer is None else take_answer(new, answer)
         place.is_opened = taken.outcome == "opened"
-    if isinstance(taken, TakenAnswer):
-        carry_out(taken)
-        return _COUNTED_AS[taken.outcome]
     if taken.outcome == "full":
         return _refuse(its, webhook, message)
-    hand_on(taken)
-    if taken.outcome == "deleted":
-        return "kept"
-    return "message" if taken.outcome in ACCEPTED else "repeated"
+    if isinstance(taken, TakenAnswer):
+        carry_out(taken)
+    else:
+        hand_on(taken)
+    return _COUNTED_AS.get(taken.outcome, "repeated")
 
 
 def _new_turn(its: OpenAccount, asked: TurnRequest, message: Message, item: ReceivedItem, *, may_open: bool) -> NewTurn:

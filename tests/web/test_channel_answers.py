@@ -189,7 +189,7 @@ def test_a_button_of_another_persons_request_does_nothing(reader: FlaskClient) -
 def test_a_full_backlog_keeps_nobody_from_answering(reader: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer opens no turn."""
     turn_id, part = asked(reader, "whatsapp")
-    monkeypatch.setattr(settings(), "tenant_backlog_limit", 0)
+    monkeypatch.setattr(settings(), "tenant_backlog_limit", 1)
 
     assert post(reader, "whatsapp", tapped("whatsapp", 2, part, 0)) == 200
     assert decision(turn_id)[0] == "approve"

@@ -246,10 +246,7 @@ class Adapter(Protocol):
         """
 
     def parse(self, account: ProviderAccount, request: Inbound) -> list[Item]:
-        """Return what the provider reports: messages first, then the rest. It raises nothing.
-
-        An item that cannot be read is Unknown and takes none of its neighbours with it.
-        """
+        """Return what the provider reports: messages first, then the rest. One that cannot be read is Unknown."""
 
     def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         """Return a reply as messages of the channel, each within its limits; choices are at the last one.
