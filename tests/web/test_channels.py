@@ -164,7 +164,7 @@ def test_body_and_turn_are_one_commit(reader: FlaskClient) -> None:
 
 def test_a_burst_is_one_turn(reader: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sparse numbers merge like dense ones; a late older message goes in front."""
-    monkeypatch.setattr(settings(), "burst_window_ms", 60_000)
+    monkeypatch.setattr(settings(), "burst_window_ms", 10_000)
     for number, said in ((20, "b"), (30, "c"), (10, "a")):
         post(reader, message(number, said))
 
