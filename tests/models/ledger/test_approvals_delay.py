@@ -287,6 +287,7 @@ def test_a_delayed_step_says_why(code: str, cause: str) -> None:
         postponed=None,
         steps=[parked],
         slots={},
+        is_taken_over=False,
         at_work=0,
     )
 
