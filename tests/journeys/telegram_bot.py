@@ -23,6 +23,8 @@ from turnloom.workers.embedded.stack import Stack
 ACCOUNT = "desk"
 _TOKEN = "shared-with-telegram"
 _BOT = "1:bot"
+NUMBERS = count(1)
+"""The numbers of people and messages: a stack that several bots are played to sees none of them twice."""
 _FINAL = {"sent", "delivered", "read", "failed", "unknown", "withheld"}
 
 
@@ -38,7 +40,7 @@ class TelegramBot:
         self.is_up = threading.Event()
         """While it is not set, Telegram takes nothing."""
         self.is_up.set()
-        self._api, self._numbers, self._lock = api, count(1), threading.Lock()
+        self._api, self._numbers, self._lock = api, NUMBERS, threading.Lock()
         server.expect_request(f"/bot{_BOT}/sendMessage").respond_with_handler(self._take)
         server.expect_request(f"/bot{_BOT}/getMe").respond_with_json({"ok": True, "result": {}})
 

@@ -7,14 +7,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from itertools import count
 from typing import Any
 
 import httpx2
 from werkzeug import Request, Response
 
 from tests.conftest import ALLOWED_HOST
-from tests.journeys.telegram_bot import channel_commands
+from tests.journeys.telegram_bot import NUMBERS, channel_commands
 from tests.tools.serving import LocalServer
 from turnloom.workers.embedded.stack import Stack
 
@@ -29,7 +28,7 @@ class WhatsAppNumber:
         self.url = server.url_for("").rstrip("/")
         self.taken: list[dict[str, Any]] = []
         """The messages that Meta took."""
-        self._api, self._numbers, self._lock = api, count(1), threading.Lock()
+        self._api, self._numbers, self._lock = api, NUMBERS, threading.Lock()
         server.expect_request(f"/v23.0/{_NUMBER}/messages").respond_with_handler(self._take)
 
     def new_person(self) -> str:
