@@ -168,7 +168,7 @@ def _change(its: OpenAccount, webhook: _Webhook, edit: Edit) -> str:
     detail = {"kind": "edit", "why": "the message that it changes did not come", "order": edit.order, **said}
     about = {"conversation_id": _conversation(its, edit), "reference": edit.reference, "at": edit.at}
     item = webhook.item("edit", edit.provider_id, detail=detail, **about)
-    with request_gate.apart().passed(), statement() as db:
+    with request_gate.apart().passed(), statement([its.tenant_id]) as db:
         changed = channel_items.change(db, its.tenant_id, item)
     if changed.correction is not None:
         return _correct(its, webhook, edit, changed.correction)

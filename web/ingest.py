@@ -58,7 +58,7 @@ def take_answer(new: NewTurn, answer: ChatAnswer) -> OpenedTurn | TakenAnswer:
     Raises:
         Unavailable: Postgres does not answer, and the message may have been recorded.
     """
-    with request_gate.apart().passed(), statement() as db:
+    with request_gate.apart().passed(), statement([new.tenant_id]) as db:
         return chat_answers.take(db, new, answer)
 
 
