@@ -39,7 +39,7 @@ def test_a_tapped_button_on_telegram_approves_a_call(bot: TelegramBot) -> None:
     """It is shown what would be done; then the call is made and the reply comes. A second tap changes nothing."""
     person = bot.new_person()
     bot.post(bot.update(person, "write seven, but ask me first"))
-    wait_for(lambda: bot.texts(person))
+    wait_for(lambda: bot.texts(person), within_s=30)
     assert bot.texts(person) == ["Approve:\n- value: seven\nShall I do this?"]
 
     tap = bot.tap(person, 0)
@@ -61,7 +61,7 @@ def test_a_typed_no_on_whatsapp_rejects_a_call(number: WhatsAppNumber) -> None:
     """It is not made, and the reply says so."""
     person = number.new_person()
     number.write(person, "write eight, but ask me first")
-    wait_for(lambda: number.texts(person))
+    wait_for(lambda: number.texts(person), within_s=30)
 
     assert number.write(person, "No, thanks.") == 200
     wait_for(lambda: is_over(number, person))
