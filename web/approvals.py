@@ -27,7 +27,7 @@ def _of_ones_own(view: Callable[..., R]) -> Callable[..., R]:
 
     @wraps(view)
     def found(turn_id: str, step_id: str, **inputs: object) -> R:
-        with transaction() as db:
+        with transaction(caller().tenant_id) as db:
             turn = turns.of_tenant(db, caller().tenant_id, turn_id)
             if all(step.id != step_id for step in steps.of_turn(db, turn.id)):
                 raise NotFound("there is no step of that id in the turn")
@@ -50,7 +50,7 @@ def decide(turn_id: str, step_id: str, json_data: ApprovalDecision) -> Response:
     the turn goes on without it. The first decision counts: sending it again gets the same answer, and the opposite
     decision gets 409. A call that nobody decides in time is rejected.
     """
-    with statement() as db:
+    with statement([caller().tenant_id]) as db:
         decided = approvals.decide(db, UUID(turn_id), step_id, json_data.decision, json_data.reason, caller().key_id)
     ids = {"turn_id": str(decided.turn_id), "step": step_id}
     if decided.is_new:

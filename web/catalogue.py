@@ -71,7 +71,7 @@ class StatsQuery(Contract):
 def stats(query_data: StatsQuery) -> Response:
     """Show how tool calls went in the tenant's turns: successes, times, missing fields, errors."""
     since = datetime.now(UTC) - timedelta(hours=query_data.hours)
-    with snapshot() as db:
+    with snapshot(caller().tenant_id) as db:
         found = tool_stats.of_tools(db, since, caller().tenant_id)
     return json_response(ToolStatsList(items=found))
 

@@ -168,7 +168,7 @@ def _change(its: OpenAccount, webhook: _Webhook, edit: Edit) -> str:
     detail = {"kind": "edit", "why": "the message that it changes did not come", "order": edit.order, **said}
     about = {"conversation_id": _conversation(its, edit), "reference": edit.reference, "at": edit.at}
     item = webhook.item("edit", edit.provider_id, detail=detail, **about)
-    with request_gate.apart().passed(), statement() as db:
+    with request_gate.apart().passed(), statement([its.tenant_id]) as db:
         changed = channel_items.change(db, its.tenant_id, item)
     if changed.correction is not None:
         return _correct(its, webhook, edit, changed.correction)
@@ -266,7 +266,7 @@ def _join(its: OpenAccount, webhook: _Webhook, receipt: Receipt) -> str:
     failure = receipt.failure
     detail = {} if failure is None else {"error": {"code": failure.code, "message": _why(failure)}}
     item = webhook.item("receipt", receipt.provider_id, status=receipt.status, key=receipt.key, detail=detail)
-    with request_gate.apart().passed(), statement() as db:
+    with request_gate.apart().passed(), statement([its.tenant_id]) as db:
         turn_id = channel_items.note_receipt(db, its.tenant_id, item, _again(its, receipt))
     if turn_id is not None:
         dispatch_deliveries([turn_id])
@@ -292,7 +292,7 @@ def _why(failure: TryLater | WindowClosed | MessageRefused) -> str:
 
 def _keep(its: OpenAccount, webhook: _Webhook, provider_id: str, detail: dict[str, str]) -> str:
     item = webhook.item("kept", provider_id, detail=detail)
-    with request_gate.apart().passed(), statement() as db:
+    with request_gate.apart().passed(), statement([its.tenant_id]) as db:
         is_new = channel_items.keep(db, its.tenant_id, item)
     if is_new:
         log.info("item.kept", channel=its.account.channel, item_id=str(item.id), kind=detail["kind"])

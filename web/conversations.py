@@ -48,7 +48,7 @@ class AuditQuery(PageQuery):
 def conversations(query_data: PageQuery) -> Response:
     """List the tenant's conversations, the most recently updated first."""
     before = read_cursor(_LAST_TOUCHED, query_data.cursor)
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         rows = ledger.page(db, caller().tenant_id, before, query_data.limit + 1)
         items = [conversation_view(row) for row in rows]
     items, cursor = cut(items, query_data.limit, lambda item: [rfc3339(item.updated_at), item.conversation_id])
@@ -61,7 +61,7 @@ def conversations(query_data: PageQuery) -> Response:
 @blueprint.doc(operation_id="get_conversation")
 def conversation(conversation_id: str) -> Response:
     """Show a conversation."""
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         row = ledger.get(db, caller().tenant_id, known_id(conversation_id, "conversation"))
         return json_response(conversation_view(row))
 
@@ -74,7 +74,7 @@ def conversation(conversation_id: str) -> Response:
 def turns_of(conversation_id: str, query_data: PageQuery) -> Response:
     """List a conversation's turns with their replies, oldest first."""
     after = read_cursor(_SEQ, query_data.cursor) or 0
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         ledger.get(db, caller().tenant_id, known_id(conversation_id, "conversation"))
         rows = ledger.turns_of(db, caller().tenant_id, conversation_id, after, query_data.limit + 1)
         items = [turn_summary(turn, reply) for turn, reply in rows]
@@ -88,7 +88,7 @@ def turns_of(conversation_id: str, query_data: PageQuery) -> Response:
 @blueprint.doc(operation_id="get_memory")
 def memory_of(conversation_id: str) -> Response:
     """Show what a conversation keeps from turn to turn: settled slots, results that are still valid, a summary."""
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         row = ledger.get(db, caller().tenant_id, known_id(conversation_id, "conversation"))
         results = memory.of_conversation(db, caller().tenant_id, conversation_id)
     return json_response(memory_view(row, results, catalogue().agents))
@@ -102,7 +102,7 @@ def memory_of(conversation_id: str) -> Response:
 def knowledge_of(conversation_id: str, query_data: PageQuery) -> Response:
     """Show what a conversation knows: entities with scores, relationships, contradictions and hypotheses."""
     after = read_cursor(_ENTITY, query_data.cursor) or ""
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         row = ledger.get(db, caller().tenant_id, known_id(conversation_id, "conversation"))
         held = knowledge.load(db, caller().tenant_id, conversation_id)
         latest = ledger.turns_of(db, caller().tenant_id, conversation_id, row.last_seq - 1, 1)
@@ -119,7 +119,7 @@ def knowledge_of(conversation_id: str, query_data: PageQuery) -> Response:
 @blueprint.doc(operation_id="erase_conversation")
 def erase(conversation_id: str) -> Response:
     """Erase a conversation's content. Its turns, statuses, times and audit chain stay, without any text."""
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         erase_conversation(db, caller().tenant_id, known_id(conversation_id, "conversation"))
     log.info("conversation.erased", conversation_id=conversation_id, key_id=str(caller().key_id))
     return Response(status=204)
@@ -133,7 +133,7 @@ def erase(conversation_id: str) -> Response:
 def audit_records(query_data: AuditQuery) -> Response:
     """List a conversation's audit records, oldest first."""
     after = read_cursor(_SEQ, query_data.cursor) or 0
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         ledger.get(db, caller().tenant_id, query_data.conversation_id)
         rows = audit.page(db, caller().tenant_id, query_data.conversation_id, after, query_data.limit + 1)
         items = [audit_view(row) for row in rows]

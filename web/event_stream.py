@@ -22,13 +22,16 @@ from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.event import EVENT_ID, FINAL_EVENTS
 from turnloom.models.errors import Malformed, Unavailable
 from turnloom.models.ledger import events
-from turnloom.models.ledger.events import Look, Place
+from turnloom.models.ledger.events import Look
 from turnloom.web.auth import caller, requires
 from turnloom.web.event_hub import hub
 from turnloom.web.shared_reads import no_turn, read, turn_id_of
 from turnloom.web.stream_places import counted, demand_place
 
 Position = tuple[int, int]
+
+_Asked = tuple[UUID, UUID, int]
+"""A tenant, a turn of it, and the number of one of the turn's events."""
 
 _ID = re.compile(EVENT_ID)
 _HEARTBEAT_S = 15.0
@@ -104,7 +107,10 @@ def items_after(turn_id: UUID, tenant_id: UUID, position: Position) -> Generator
                 position = read_position(items[-1][0])
                 reader.seen = position[0]
             heard = reader.wait(heartbeat - time.monotonic())
-            items = _missed(turn_id, position) if heard is None else _new(heard, turn_id, position)
+            if heard is None:
+                items = _missed(turn_id, tenant_id, position)
+            else:
+                items = _new(heard, turn_id, tenant_id, position)
             if items or time.monotonic() >= heartbeat:
                 heartbeat = time.monotonic() + _HEARTBEAT_S
                 yield items
@@ -120,8 +126,8 @@ def _written(items: list[Item]) -> bytes:
 
 def _begin(turn_id: UUID, tenant_id: UUID, position: Position) -> list[Item] | None:
     """Return the first items of a stream; None if the turn is final and nothing follows."""
-    found = read(_look, (turn_id, position[0]))
-    if found is None or found.stand.tenant_id != tenant_id:
+    found = read(_look, (tenant_id, turn_id, position[0]))
+    if found is None:
         raise no_turn()
     if position[0] > found.stand.last_event:
         raise Malformed(f"Last-Event-ID: the turn has no event {position[0]}", code="bad_event_id")
@@ -132,19 +138,20 @@ def _begin(turn_id: UUID, tenant_id: UUID, position: Position) -> list[Item] | N
     return _following(position, found, [] if is_silent else deltas(turn_id))
 
 
-def _missed(turn_id: UUID, position: Position) -> list[Item]:
+def _missed(turn_id: UUID, tenant_id: UUID, position: Position) -> list[Item]:
     """Read what follows a position: events from the ledger, and the deltas that Redis still has."""
     try:
-        found = read(_look, (turn_id, position[0]))
+        found = read(_look, (tenant_id, turn_id, position[0]))
     except Unavailable:
         # The stream survives a restart of Postgres and a crowd of readers: it looks again soon.
         found = None
     return _following(position, found, deltas(turn_id)) if found else []
 
 
-def _look(places: Sequence[Place]) -> Mapping[Place, Look]:
-    with statement() as db:
-        return events.look(db, places)
+def _look(asked: Sequence[_Asked]) -> Mapping[_Asked, Look]:
+    with statement({tenant_id for tenant_id, _, _ in asked}) as db:
+        found = events.look(db, [(turn_id, seq) for _, turn_id, seq in asked])
+    return {(look.stand.tenant_id, *place): look for place, look in found.items()}
 
 
 def _following(position: Position, found: Look, spoken: list[Item]) -> list[Item]:
@@ -158,14 +165,14 @@ def _following(position: Position, found: Look, spoken: list[Item]) -> list[Item
     return [items[place] for place in sorted(items)]
 
 
-def _new(heard: list[Item], turn_id: UUID, position: Position) -> list[Item]:
+def _new(heard: list[Item], turn_id: UUID, tenant_id: UUID, position: Position) -> list[Item]:
     """Return the live items after a position; if some are missing in between, read all of them from the record."""
     fresh = [item for item in heard if read_position(item[0]) > position]
     before = position
     for item in fresh:
         seq, number = read_position(item[0])
         if (seq, number) not in ((before[0] + 1, 0), (before[0], before[1] + 1)):
-            return _missed(turn_id, position)
+            return _missed(turn_id, tenant_id, position)
         before = (seq, number)
     return fresh
 

@@ -25,7 +25,7 @@ def _of_ones_own(view: Callable[..., R]) -> Callable[..., R]:
 
     @wraps(view)
     def found(turn_id: str, **inputs: object) -> R:
-        with transaction() as db:
+        with transaction(caller().tenant_id) as db:
             turns.of_tenant(db, caller().tenant_id, turn_id)
         return view(turn_id, **inputs)
 
@@ -44,7 +44,7 @@ def give(turn_id: str, json_data: FeedbackRequest) -> Response:
     A user has one word about a turn, and the last one counts. It is kept for evaluation, shown in the turn's trace, and
     erased with the conversation.
     """
-    with statement() as db:
+    with statement([caller().tenant_id]) as db:
         given = feedback.give(db, caller().tenant_id, UUID(turn_id), json_data)
     log.info("feedback.given", turn_id=turn_id, rating=given.rating)
     return json_response(given)

@@ -37,7 +37,7 @@ def open_turn(new: NewTurn) -> OpenedTurn:
         opened = _opened_with_others(new)
     if opened is not None and opened.outcome != "later":
         return opened
-    with request_gate.apart().passed(), statement() as db:
+    with request_gate.apart().passed(), statement([new.tenant_id]) as db:
         return turns.open_turn(db, new)
 
 
@@ -58,7 +58,7 @@ def take_answer(new: NewTurn, answer: ChatAnswer) -> OpenedTurn | TakenAnswer:
     Raises:
         Unavailable: Postgres does not answer, and the message may have been recorded.
     """
-    with request_gate.apart().passed(), statement() as db:
+    with request_gate.apart().passed(), statement([new.tenant_id]) as db:
         return chat_answers.take(db, new, answer)
 
 
@@ -107,7 +107,7 @@ def _open(put: Sequence[_Asked]) -> None:
         return
     began = time.monotonic()
     try:
-        with statement() as db:
+        with statement({each.new.tenant_id for each in asked}) as db:
             opened: Sequence[OpenedTurn | None] = turns.open_turns(db, [each.new for each in asked])
     except Unavailable as error:
         for each in asked:

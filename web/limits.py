@@ -34,5 +34,5 @@ def limits_of(tenant_id: UUID) -> Limits:
 
 
 def _look(tenant_id: UUID, _: Limits | None) -> Limits:
-    with request_gate.lookups().passed(), transaction() as db:
+    with request_gate.lookups().passed(), transaction(tenant_id) as db:
         return limits.of(db, tenant_id)

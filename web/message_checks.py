@@ -132,7 +132,7 @@ def _agent(message: TurnRequest) -> AgentProfile:
     """Return the agent that will answer: the message's, else the conversation's own, else the default."""
     name = message.agent
     if name is None and message.conversation_id is not None:
-        with request_gate.lookups().passed(), transaction() as db:
+        with request_gate.lookups().passed(), transaction(caller().tenant_id) as db:
             name = conversations.agent_of(db, caller().tenant_id, message.conversation_id)
     return catalogue().agents.get(name or settings().default_agent)
 

@@ -95,6 +95,6 @@ def _bucket(rate: Rate) -> tuple[float, int]:
 
 def _wait_by_ledger_s(tenant_id: UUID, bound: _Bound) -> float:
     times, window_s = times_and_window_s(bound.rate)
-    with request_gate.lookups().passed(), transaction() as db:
+    with request_gate.lookups().passed(), transaction(tenant_id) as db:
         lately = arrivals.count(db, tenant_id, bound.person, window_s, times)
     return window_s / times if lately >= times else 0

@@ -33,7 +33,7 @@ def _of_ones_own(view: Callable[..., R]) -> Callable[..., R]:
 
     @wraps(view)
     def found(conversation_id: str, **inputs: object) -> R:
-        with transaction() as db:
+        with transaction(caller().tenant_id) as db:
             conversations.get(db, caller().tenant_id, known_id(conversation_id, "conversation"))
         return view(conversation_id, **inputs)
 
@@ -51,7 +51,7 @@ def pause(conversation_id: str) -> Response:
     `paused`. Turns in work end so too. Calls of theirs that may change something are left to end, and their outcome is
     recorded. A reply that is not being sent yet is withheld.
     """
-    with statement() as db:
+    with statement([caller().tenant_id]) as db:
         paused = takeover.pause(db, caller().tenant_id, known_id(conversation_id, "conversation"), _operator())
     for turn in paused.closed:
         dispatch_reply(turn)
@@ -70,7 +70,7 @@ def resume(conversation_id: str) -> Response:
     The agent answers from the next message on, and knows what was said meanwhile. What was recorded while the
     conversation was paused is not answered.
     """
-    with statement() as db:
+    with statement([caller().tenant_id]) as db:
         is_new = takeover.resume(db, caller().tenant_id, known_id(conversation_id, "conversation"), _operator())
     if is_new:
         log.info("conversation.resumed", key_id=str(caller().key_id))
@@ -91,7 +91,7 @@ def write(conversation_id: str, json_data: PersonMessage) -> Response:
     `message_id` (or header `Idempotency-Key`) that came before in the conversation gets 200 with the first answer, or
     409 if the body differs. The conversation need not be paused; pause it first if the agent is to be silent.
     """
-    with statement() as db:
+    with statement([caller().tenant_id]) as db:
         written = takeover.write(db, caller().tenant_id, conversation_id, identified(json_data), _operator())
     if written.outcome == "written":
         reach("message.written")
@@ -116,5 +116,5 @@ def _operator() -> Operator:
 
 
 def _shown(conversation_id: str) -> Response:
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         return json_response(conversation_view(conversations.get(db, caller().tenant_id, conversation_id)))

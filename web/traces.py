@@ -34,7 +34,7 @@ blueprint = APIBlueprint("traces", __name__, url_prefix="/v1/turns", tag="Turns"
 @blueprint.doc(operation_id="get_turn_trace")
 def trace(turn_id: str) -> Response:
     """Show which versions of prompts and agents, and which language models, planned and answered a turn."""
-    with snapshot() as db:
+    with snapshot(caller().tenant_id) as db:
         turn = turns.of_tenant(db, caller().tenant_id, turn_id)
         reply = replies.of_turn(db, turn.id)
         calls = usage.calls_of(db, turn.tenant_id, turn.id)

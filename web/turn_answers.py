@@ -82,13 +82,14 @@ def shown(turn_id: str) -> TurnView:
 
 def snapshot_of(turn_id: str) -> TurnSnapshot:
     """Return a turn of the caller's tenant as the ledger has it. Raises what `shown` raises."""
-    found = read(snapshots, turn_id_of(turn_id))
-    if found is None or found.tenant_id != caller().tenant_id:
+    found = read(snapshots, (caller().tenant_id, turn_id_of(turn_id)))
+    if found is None:
         raise no_turn()
     return found
 
 
-def snapshots(turn_ids: Sequence[UUID]) -> Mapping[UUID, TurnSnapshot]:
-    """Return turns as the ledger has them, whoever they belong to: for `read`."""
-    with statement() as db:
-        return turn_snapshots.read(db, turn_ids)
+def snapshots(asked: Sequence[tuple[UUID, UUID]]) -> Mapping[tuple[UUID, UUID], TurnSnapshot]:
+    """Return turns of tenants as the ledger has them, by tenant and turn: for `read`."""
+    with statement({tenant_id for tenant_id, _ in asked}) as db:
+        found = turn_snapshots.read(db, [turn_id for _, turn_id in asked])
+    return {(turn.tenant_id, turn.id): turn for turn in found.values()}

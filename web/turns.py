@@ -102,14 +102,14 @@ def cancel(turn_id: str) -> Response:
     No further step of it starts. Calls that only read are dropped. A call under way that may change something is left
     to end, and its outcome is recorded. The reply mentions both. A final turn stays as it is and gets 200.
     """
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         turn = turns.of_tenant(db, caller().tenant_id, turn_id)
-    with statement() as connection:
+    with statement([caller().tenant_id]) as connection:
         closed = cancellation.close(connection, turn.id, "cancelled")
     if closed is not None:
         dispatch_reply(closed)
         log.info("turn.closed", turn_id=str(turn.id), ending="cancelled")
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         turn = turns.of_tenant(db, caller().tenant_id, turn_id)
     state = TurnState.model_validate({"turn_id": str(turn.id), "status": turn.status})
     return json_response(state, 202 if closed else 200)
@@ -131,6 +131,6 @@ def graph(turn_id: str) -> Response:
 @blueprint.doc(operation_id="explain_turn")
 def why(turn_id: str) -> Response:
     """Explain what a turn is waiting for: one cause from a closed list, in a sentence with names and times."""
-    with snapshot() as db:
+    with snapshot(caller().tenant_id) as db:
         facts = explanation.gather(db, turns.of_tenant(db, caller().tenant_id, turn_id), ALIVE)
     return json_response(explain(facts, queue_lengths(facts.queues)))

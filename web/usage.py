@@ -61,6 +61,6 @@ def usage(query_data: UsageQuery) -> Response:
     in `unpriced_calls` and in no cost.
     """
     tenant_id, start, end = caller().tenant_id, query_data.start, query_data.to
-    with snapshot() as db:
+    with snapshot(caller().tenant_id) as db:
         report = ledger.report(db, tenant_id, start, end, query_data.group_by, query_data.limit)
     return json_response(report)

@@ -45,7 +45,7 @@ def _of_ones_own(view: Callable[..., R]) -> Callable[..., R]:
 
     @wraps(view)
     def found(user_id: str, **inputs: object) -> R:
-        with transaction() as db:
+        with transaction(caller().tenant_id) as db:
             ledger.get_user(db, caller().tenant_id, known_id(user_id, "user"))
         return view(user_id, **inputs)
 
@@ -60,7 +60,7 @@ def _of_ones_own(view: Callable[..., R]) -> Callable[..., R]:
 def users(query_data: PageQuery) -> Response:
     """List the users of the tenant's directory, by id."""
     after = read_cursor(_IDENTIFIER, query_data.cursor) or ""
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         found = ledger.listed(db, caller().tenant_id, after, query_data.limit + 1)
         accounts = integrations.accounts_by_user(db, caller().tenant_id, [user.id for user in found])
     items = [_view(user, accounts[user.id]) for user in found]
@@ -74,7 +74,7 @@ def users(query_data: PageQuery) -> Response:
 @blueprint.doc(operation_id="get_user")
 def user(user_id: str) -> Response:
     """Show a user with their accounts, but never a secret."""
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         return json_response(_load(db, known_id(user_id, "user")))
 
 
@@ -88,7 +88,7 @@ def put_user(user_id: str, json_data: Profile) -> Response:
 
     The id is the one that turns carry in `user.id`. `scopes` says what the user allows tools to do for them.
     """
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         ledger.put_user(db, caller().tenant_id, known_id(user_id, "user"), json_data)
         view = _load(db, user_id)
     log.info("user.put", user_id=user_id, key_id=str(caller().key_id))
@@ -105,7 +105,7 @@ def erase(user_id: str) -> Response:
     A conversation is erased as by `DELETE /v1/conversations/{conversation_id}`. While a turn of one of them is in work,
     the answer is 409 and nothing is erased.
     """
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         erase_user(db, caller().tenant_id, known_id(user_id, "user"))
     log.info("user.erased", key_id=str(caller().key_id))
     return Response(status=204)
@@ -127,7 +127,7 @@ def put_account(user_id: str, integration: str, json_data: AccountRequest) -> Re
     """
     known_integration(integration)
     _check_settings(json_data)
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         account = integrations.put_account(db, caller().tenant_id, user_id, integration, json_data)
     log.info("account.connected", user_id=user_id, integration=integration, key_id=str(caller().key_id))
     return json_response(_account(account))
@@ -139,7 +139,7 @@ def put_account(user_id: str, integration: str, json_data: AccountRequest) -> Re
 @blueprint.doc(operation_id="remove_account")
 def remove_account(user_id: str, integration: str) -> Response:
     """Forget a user's account with an outside service, and its secret."""
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         known = known_id(user_id, "user"), known_integration(integration)
         integrations.remove_account(db, caller().tenant_id, *known)
     log.info("account.removed", user_id=user_id, integration=integration, key_id=str(caller().key_id))
@@ -154,7 +154,7 @@ def remove_account(user_id: str, integration: str) -> Response:
 def put_connection(json_data: ConnectionRequest) -> Response:
     """Connect two users, so that each can propose meetings to the other; or switch the connection off."""
     one, other = json_data.users
-    with transaction() as db:
+    with transaction(caller().tenant_id) as db:
         made = ledger.connect(db, caller().tenant_id, one, other, json_data.status)
     log.info("connection.put", connection_id=str(made.id), status=json_data.status, key_id=str(caller().key_id))
     return json_response(ConnectionView(id=made.id, users=list(made.users), status=json_data.status))

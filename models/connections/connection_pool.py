@@ -14,7 +14,7 @@ from termios import FIONREAD
 from typing import Any
 
 import psycopg
-from psycopg.pq import TransactionStatus
+from psycopg.pq import PipelineStatus, TransactionStatus
 from sqlalchemy import event, exc
 from sqlalchemy.pool import ConnectionPoolEntry, Pool
 
@@ -62,7 +62,7 @@ class ConnectionPool(Pool):
 
     def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
         # An interrupted borrower may return a connection on which a statement still runs.
-        if record.dbapi_connection and _driver(record).info.transaction_status == TransactionStatus.IDLE:
+        if record.dbapi_connection and _is_idle(_driver(record)):
             self._free.append((record, time.monotonic()))
         else:
             record.close()
@@ -102,6 +102,11 @@ def _driver(entry: ConnectionPoolEntry) -> psycopg.Connection:
     connection = entry.driver_connection
     assert isinstance(connection, psycopg.Connection)
     return connection
+
+
+def _is_idle(connection: psycopg.Connection) -> bool:
+    info = connection.info
+    return info.transaction_status == TransactionStatus.IDLE and info.pipeline_status == PipelineStatus.OFF
 
 
 def _is_closed(connection: psycopg.Connection) -> bool:

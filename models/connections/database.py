@@ -1,23 +1,28 @@
 """Postgres: transactions at the edges, and single statements on the driver's connection for the hot path.
 
+Both may serve tenants: then Postgres shows them the rows of these tenants only (row-level security), beside what the
+queries say. What serves all tenants, such as recovery, names none.
+
 One pool per process serves both. Nothing here waits for ever, and a server that went away is `Unavailable`. A thread
 holds one connection at a time: if eight threads each hold one of eight connections and ask for another, they deadlock.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, cast
+from uuid import UUID
 
 import orjson
 import psycopg
 from psycopg.types.json import set_json_dumps, set_json_loads
-from sqlalchemy import Engine, create_engine, exc, text
+from sqlalchemy import Engine, create_engine, exc
 from sqlalchemy.orm import Session
 
+from turnloom.models.connections import row_security
 from turnloom.models.connections.connection_pool import ConnectionPool
 from turnloom.models.connections.postgres_sessions import outdated, session_arguments, session_settings, unanswered
 from turnloom.models.errors import Unavailable
@@ -79,20 +84,42 @@ def _engine() -> Engine:
 
 
 @contextmanager
-def transaction() -> Iterator[Session]:
+def transaction(tenant_id: UUID | None = None) -> Iterator[Session]:
     """Open a transaction for the ledger's functions; commits at the end, rolls back on an error.
 
-    Rows that were read stay readable after the commit.
+    Rows that were read stay readable after the commit. `tenant_id`: the tenant whose rows alone are there; None: all.
 
     Raises:
         RuntimeError: this thread already holds a connection.
         Unavailable: Postgres is out of reach, or all connections are lent.
     """
+    with _transaction(tenant_id) as session:
+        yield session
+
+
+@contextmanager
+def snapshot(tenant_id: UUID | None = None) -> Iterator[Session]:
+    """Open a read-only transaction whose statements all see the ledger at the same moment.
+
+    `tenant_id` is as in `transaction`.
+
+    Raises:
+        Unavailable: Postgres is out of reach, or all connections are lent.
+    """
+    with _transaction(tenant_id, "ISOLATION LEVEL REPEATABLE READ, READ ONLY") as session:
+        yield session
+
+
+@contextmanager
+def _transaction(tenant_id: UUID | None, mode: str = "") -> Iterator[Session]:
     try:
         with _only_connection(), Session(engine(), expire_on_commit=False) as session, session.begin():
+            _begin(session, mode, _secured(None if tenant_id is None else [tenant_id]))
             yield session
     except exc.TimeoutError as error:
         raise _all_lent() from error
+    except psycopg.OperationalError as error:
+        raise unanswered(error) from error
     except (exc.OperationalError, exc.InterfaceError, exc.InternalError) as error:
         if isinstance(error, exc.InternalError) and not error.connection_invalidated:
             raise
@@ -103,29 +130,29 @@ def transaction() -> Iterator[Session]:
         raise
 
 
+def _begin(session: Session, mode: str, tenants: Collection[UUID] | None) -> None:
+    if not mode and tenants is None:
+        return  # the driver begins the transaction with its first statement
+    lent = session.connection()
+    try:
+        row_security.begin(cast("psycopg.Connection", lent.connection.driver_connection), mode, tenants)
+    except psycopg.OperationalError as error:
+        lent.invalidate(error)
+        raise
+
+
 @contextmanager
-def snapshot() -> Iterator[Session]:
-    """Open a read-only transaction whose statements all see the ledger at the same moment.
-
-    Raises:
-        Unavailable: Postgres is out of reach, or all connections are lent.
-    """
-    with transaction() as session:
-        session.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
-        yield session
-
-
-@contextmanager
-def statement() -> Iterator[psycopg.Connection]:
+def statement(tenants: Collection[UUID] | None = None) -> Iterator[psycopg.Connection]:
     """Lend the driver's connection in autocommit: each statement is its own transaction.
 
-    It is for the few statements of the hot path, which are prepared on the connection.
+    It is for the few statements of the hot path, which are prepared on the connection. `tenants`: those whose rows
+    alone are there; None: all.
 
     Raises:
         RuntimeError: this thread already holds a connection.
         Unavailable: Postgres is out of reach, or all connections are lent.
     """
-    with _only_connection(), _statement() as connection:
+    with _only_connection(), _statement() as connection, row_security.serving(connection, _secured(tenants)):
         yield connection
 
 
@@ -142,6 +169,11 @@ def _statement() -> Iterator[psycopg.Connection]:
         raise unanswered(error) from error
     except psycopg.errors.InvalidSchemaName as error:
         raise outdated() from error
+
+
+def _secured(tenants: Collection[UUID] | None) -> Collection[UUID] | None:
+    """Return the tenants that Postgres is to be told of; None without row-level security."""
+    return tenants if settings().row_security else None
 
 
 @contextmanager

@@ -31,7 +31,7 @@ def session_arguments() -> dict[str, Any]:
     Behind a pooler nothing is prepared, because the next statement may meet another server process, and the settings
     are the role's defaults (`turnloom migrate` sets them), because a client may not name them at its start.
     """
-    ours = {"application_name": "turnloom", "cursor_factory": _Cursor, **_DEAD_PEER}
+    ours = {"application_name": "turnloom", "cursor_factory": Cursor, **_DEAD_PEER}
     if settings().database_pooled:
         return {**ours, "prepare_threshold": None}
     return {**ours, "options": " ".join(f"-c {name}={value}" for name, value in session_settings().items())}
@@ -51,7 +51,7 @@ def outdated() -> Unavailable:
     return Unavailable(lacking, code="database_outdated")
 
 
-class _Cursor(psycopg.Cursor[Any]):
+class Cursor(psycopg.Cursor[Any]):
     """A cursor whose statements call the functions of this version."""
 
     def execute(

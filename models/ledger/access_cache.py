@@ -31,7 +31,7 @@ def recent_access_of(tenant_id: UUID, user_id: str, scopes: AbstractSet[str]) ->
 
 
 def _look(key: tuple[UUID, str], _: UserAccess | None) -> UserAccess:
-    with transaction() as db:
+    with transaction(key[0]) as db:
         return access_of(db, *key)
 
 

@@ -67,7 +67,7 @@ _known: TtlCache[UUID, _Known] = TtlCache(_look, fresh_s=_FRESH_S, kept_s=_KEPT_
 
 
 def _stand(tenant_id: UUID) -> _Stand:
-    with statement() as db:
+    with statement([tenant_id]) as db:
         name, version = overrides.stand(db, tenant_id)
     folder = _folder(tenant_id, name)
     return _Stand(version, folder, tuple(sorted(_listed(folder))) if folder else ())
@@ -102,7 +102,7 @@ def _read(tenant_id: UUID, stand: _Stand) -> Overrides:
         if text is not None:
             texts[file.path.relative_to(stand.folder).with_suffix("").as_posix()] = Override(text, "file")
     if stand.version:
-        with transaction() as db:
+        with transaction(tenant_id) as db:
             texts |= {name: Override(text, "ledger") for name, text in overrides.active(db, tenant_id).items()}
     return Overrides(texts) if texts else NO_OVERRIDES
 

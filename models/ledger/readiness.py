@@ -1,9 +1,12 @@
 """Readiness checks tell whether the ledger can take a turn."""
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
+from turnloom.models.connections.row_security import TENANT_ROLE, lacking_role
+from turnloom.models.runtime.settings import settings
 from turnloom.models.schema import functions
+from turnloom.models.schema.policies import MAY_SERVE
 
 
 def lacking(db: Session) -> str | None:
@@ -19,6 +22,8 @@ def lacking(db: Session) -> str | None:
         return reason
     if not db.scalar(select(func.has_table_privilege("turns", "INSERT"))):
         return "this role may not write turns; run `turnloom migrate` for it"
+    if settings().row_security and not db.scalar(text(MAY_SERVE), {"role": TENANT_ROLE}):
+        return str(lacking_role())
     return None
 
 

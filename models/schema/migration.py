@@ -1,8 +1,10 @@
-"""Migration brings a database up to date: the revisions of migrations/ and of packs, functions, the grants.
+"""Migration brings a database up to date: the revisions of migrations/ and of packs, functions, policies, the grants.
 
 The application's role may change the audit log only through the function that erases contents and records that it did.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -12,13 +14,14 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from psycopg import sql
-from sqlalchemy import create_engine, make_url
+from sqlalchemy import create_engine
 
 from turnloom.models.connections.database import CONNECT_TIMEOUT_S, driver_url
 from turnloom.models.connections.postgres_sessions import session_settings
+from turnloom.models.connections.row_security import TENANT_ROLE
 from turnloom.models.errors import Conflict, Misconfigured, NotFound
-from turnloom.models.runtime.settings import ROOT
-from turnloom.models.schema import functions, revisions
+from turnloom.models.runtime.settings import ROOT, settings
+from turnloom.models.schema import functions, policies, revisions
 from turnloom.models.schema.revisions import NO_BRANCHES, OURS, Branches
 from turnloom.models.schema.roles import APPLICATION_ROLE, postgres_faults
 from turnloom.models.tables import Row
@@ -31,6 +34,7 @@ _GRANTS = """
     REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM {role};
     GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {functions} TO {role};
 """
+_TENANTS_GRANTS = _GRANTS + "REVOKE INSERT, UPDATE, DELETE ON leaders, workers FROM {role};"
 
 
 def upgrade(owner_url: str, application_role: str = APPLICATION_ROLE, branches: Branches = NO_BRANCHES) -> None:
@@ -52,17 +56,35 @@ def upgrade(owner_url: str, application_role: str = APPLICATION_ROLE, branches: 
 
 
 def _upgrade(owner_url: str, application_role: str, branches: Branches) -> None:
+    if settings().row_security:
+        with _migrating(owner_url) as owner:
+            policies.ensure_role(owner, application_role)
     config = _config(owner_url, branches)
     command.upgrade(config, revisions.known_revisions()[-1])
     if branches:  # after our own tables, to which a pack's may refer
         command.upgrade(config, "heads")
-    with psycopg.connect(owner_url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
-        # One at a time: two migrating processes would create the same functions.
-        connection.execute("SELECT pg_advisory_xact_lock(hashtext('turnloom.migration'))")
-        functions.install(connection)
-        if application_role != make_url(owner_url).username:
-            names = {"role": sql.Identifier(application_role), "functions": sql.Identifier(functions.schema())}
-            connection.execute(sql.SQL(_GRANTS).format(**names))
+    with _migrating(owner_url) as owner:
+        if settings().row_security:
+            policies.install(owner_url, application_role)
+        functions.install(owner)
+        _grant(owner, application_role)
+
+
+@contextmanager
+def _migrating(owner_url: str) -> Iterator[psycopg.Connection]:
+    """Open a transaction, one at a time: two migrating processes would create the same functions."""
+    with psycopg.connect(owner_url, connect_timeout=CONNECT_TIMEOUT_S) as owner:
+        owner.execute("SELECT pg_advisory_xact_lock(hashtext('turnloom.migration'))")
+        yield owner
+
+
+def _grant(owner: psycopg.Connection, application_role: str) -> None:
+    granted = {application_role: _GRANTS} if application_role != owner.info.user else {}
+    if settings().row_security:
+        granted[TENANT_ROLE] = _TENANTS_GRANTS
+    for role, grants in granted.items():
+        names = {"role": sql.Identifier(role), "functions": sql.Identifier(functions.schema())}
+        owner.execute(sql.SQL(grants).format(**names))
 
 
 def set_defaults(application_url: str) -> None:

@@ -1,6 +1,7 @@
-"""The database has two roles: the owner's migrates it, the application's works with it.
+"""The database has three roles: the owner's migrates it, the application's works with it, and one serves tenants.
 
-The application's role owns nothing and is not a superuser, so that row-level security can be switched on.
+The application's role owns nothing and is not a superuser, so that it is subject to row-level security. It takes the
+tenants' role, which nobody logs in as, for what it does on behalf of tenants.
 """
 
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from turnloom.models.connections.database import CONNECT_TIMEOUT_S
 from turnloom.models.errors import Misconfigured, Unavailable
+from turnloom.models.schema import policies
 
 OWNER_ROLE = "turnloom_owner"
 APPLICATION_ROLE = "turnloom"
@@ -21,7 +23,7 @@ _ROUNDS_SINCE = 160_000
 
 
 def provision(superuser_url: str, *, database: str, owner_password: str, application_password: str) -> tuple[str, str]:
-    """Create the two roles and the database if they are missing; return (owner's URL, application's URL).
+    """Create the roles and the database if they are missing; return (owner's URL, application's URL).
 
     The passwords must be long and random.
 
@@ -40,6 +42,7 @@ def provision(superuser_url: str, *, database: str, owner_password: str, applica
             verb = "ALTER" if exists else "CREATE"
             statement = sql.SQL(verb + " ROLE {} LOGIN NOSUPERUSER PASSWORD {}")
             connection.execute(statement.format(sql.Identifier(role), sql.Literal(password)))
+        policies.ensure_role(connection, APPLICATION_ROLE)
         if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (database,)).fetchone():
             statement = sql.SQL("CREATE DATABASE {} OWNER {}")
             connection.execute(statement.format(sql.Identifier(database), sql.Identifier(OWNER_ROLE)))

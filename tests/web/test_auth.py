@@ -1,5 +1,6 @@
 """The API's keys: which requests need one, and what each may do."""
 
+import ast
 import re
 from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
@@ -11,10 +12,12 @@ from werkzeug.routing import Rule
 
 from tests.facts import wait_for
 from tests.web.conftest import KeyMaker
+from turnloom.models.connections import database
 from turnloom.models.connections.database import Transaction, transaction
 from turnloom.models.contracts.scope import SCOPES
-from turnloom.models.ledger import keys
+from turnloom.models.ledger import keys, tenants
 from turnloom.models.ledger.keys import Caller
+from turnloom.models.runtime.settings import ROOT
 from turnloom.web.auth import KnownKeys
 
 _WEBHOOK = "/v1/channels/<channel>/<account>"  # the provider's signature is the key: tests/web/test_channels.py
@@ -70,6 +73,55 @@ def test_other_tenants_things_do_not_exist(app: APIFlask, client: FlaskClient, k
             assert owners.status_code == 200, path
             owners.close()
     assert walked >= 7
+
+
+def test_postgres_itself_keeps_tenants_apart(
+    app: APIFlask, client: FlaskClient, key: KeyMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every route shows nothing if Postgres is told of another tenant than its queries: it does not rely on these."""
+    body = {"message": "mine", "conversation_id": "mine", "message_id": "m1"}
+    turn_id = client.post("/v1/turns", json=body).get_json()["turn_id"]
+    client.put("/v1/users/mine", json={"name": "Mine"})
+    client.put("/v1/users/mine/accounts/cal", json={})
+    names = {"turn_id": turn_id, "conversation_id": "mine", "step_id": "a", "user_id": "mine", "integration": "cal"}
+    key(tenant="theirs")
+    with transaction() as db:
+        theirs = tenants.find(db, "theirs").id
+    monkeypatch.setattr(database, "_secured", lambda named: None if named is None else [theirs])
+    of_nobody = {"catalogue.tools", "catalogue.agents", "openai.models", "openai.model"}
+    walked = []
+
+    for method, rule in _guarded(app):
+        path = re.sub(r"<(?:\w+:)?(\w+)>", lambda match: names.get(match[1], "x"), rule.rule)
+        query = {"conversation_id": "mine"} if rule.rule == "/v1/audit" else None
+        if rule.endpoint in of_nobody or (method != "GET" and not rule.arguments):
+            continue
+        walked.append(rule.endpoint)
+        body = {"name": "Mine"} if rule.endpoint == "users.put_user" else None
+        answer = client.open(path, method=method, query_string=query, json=body)
+        if body:
+            assert answer.status_code == 500  # Postgres refuses the row
+        elif rule.arguments or query:
+            assert answer.status_code == 404, (method, path)
+        else:
+            # The report of usage fails: it wants its tenant's budget.
+            assert not answer.get_json().get("items"), path
+            assert answer.status_code == 200 or rule.endpoint == "usage.usage", path
+    assert len(walked) >= 15
+
+
+def test_requests_name_their_tenant() -> None:
+    """Only what serves all tenants leaves it out: keys, backlog, metrics, readiness, the hub's look for all readers."""
+    anyones = {"auth.py", "backlog.py", "event_hub.py", "health.py", "metrics.py"}
+    found = {
+        path.name
+        for path in (ROOT / "web").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if node.func.id in ("transaction", "snapshot", "statement") and not node.args
+    }
+
+    assert found == anyones
 
 
 def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMaker) -> None:

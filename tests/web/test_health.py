@@ -7,6 +7,7 @@ from flask.testing import FlaskClient
 from tests.models.ledger.explaining import beat
 from turnloom.models.connections import redis
 from turnloom.models.connections.database import close_connections
+from turnloom.models.ledger import readiness
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema import functions
 from turnloom.workers.broker.queues import QUEUES
@@ -31,6 +32,16 @@ def test_ready_without_workers(client: FlaskClient) -> None:
     redis.redis.cache_clear()
 
     assert (answer.status_code, answer.get_json()) == (200, {"status": "ready"})
+
+
+def test_not_ready_without_the_role_of_tenants(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the application may not take the role that serves tenants, it can accept nothing, and says what to run."""
+    monkeypatch.setattr(readiness, "TENANT_ROLE", "turnloom_absent")
+
+    answer = client.get("/readyz")
+
+    assert (answer.status_code, answer.get_json()["code"]) == (503, "not_ready")
+    assert "row-level security is not set up" in answer.get_json()["detail"]
 
 
 def test_healthy_when_all_are_there(client: FlaskClient) -> None:

@@ -246,7 +246,7 @@ def test_wait_in_vain(client: FlaskClient) -> None:
 def test_database_is_out(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """While Postgres is down the answer is 503 and says when to try again."""
 
-    def refuse() -> None:
+    def refuse(_: object) -> None:
         raise Unavailable("Postgres does not answer", code="database_unavailable")
 
     monkeypatch.setattr("turnloom.web.ingest.statement", refuse)

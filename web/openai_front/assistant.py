@@ -10,7 +10,7 @@ from flask import Response
 from turnloom.models.contracts.chat import AssistantChat
 from turnloom.models.contracts.manner import Manner
 from turnloom.models.contracts.turn import TurnAccepted, TurnRequest
-from turnloom.web.auth import demand, requires
+from turnloom.web.auth import caller, demand, requires
 from turnloom.web.json_body import validated
 from turnloom.web.openai_front.reply_text import ReplyText
 from turnloom.web.openai_front.transcript import read_transcript
@@ -49,7 +49,7 @@ def chat(json_data: AssistantChat) -> Response:
     transcript = read_transcript(json_data.messages)
     given = {"message": transcript.message, "agent": _AGENT, "user": json_data.user}
     answer, opened = open_transcript(transcript, validated(TurnRequest, given, strict=False), _manner(json_data))
-    return streamed(answer, opened, partial(_written, answer), "text/plain; charset=utf-8")
+    return streamed(answer, opened, partial(_written, answer, caller().tenant_id), "text/plain; charset=utf-8")
 
 
 def _manner(chat: AssistantChat) -> Manner | None:
@@ -65,12 +65,12 @@ def _manner(chat: AssistantChat) -> Manner | None:
     return None if manner == Manner() else manner
 
 
-def _written(answer: TurnAccepted, told: Told) -> Iterator[bytes]:
+def _written(answer: TurnAccepted, tenant_id: UUID, told: Told) -> Iterator[bytes]:
     text = ReplyText()
     yield b""  # sends the headers, which name the turn
     for items in told:
         if piece := "".join(map(text.piece, items)):
             yield piece.encode()
     if not text.is_whole:
-        turn = read(snapshots, UUID(answer.turn_id))
+        turn = read(snapshots, (tenant_id, UUID(answer.turn_id)))
         yield text.rest(turn.reply["text"]).encode() if turn and turn.reply else b""

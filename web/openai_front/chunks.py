@@ -12,6 +12,7 @@ from turnloom.models.connections.redis import Item
 from turnloom.models.contracts.chat import completion_usage
 from turnloom.models.contracts.turn import TurnAccepted
 from turnloom.models.errors import Unavailable
+from turnloom.models.ledger.turn_snapshots import TurnSnapshot
 from turnloom.models.ledger.usage import read_usage
 from turnloom.models.runtime.logging import log
 from turnloom.web.errors import problem_of
@@ -33,6 +34,7 @@ class Chunks:
     """The chunks of one answer."""
 
     answer: TurnAccepted
+    tenant_id: UUID
     model: str
     created: int
     shows_usage: bool
@@ -59,13 +61,16 @@ class Chunks:
 
     def _end(self, text: ReplyText) -> Iterator[bytes]:
         """Yield what comes after a turn's last event. A turn that was superseded has told nobody its reply."""
-        turn = read(snapshots, UUID(self.answer.turn_id)) if self.shows_usage or not text.is_whole else None
+        turn = self._turn() if self.shows_usage or not text.is_whole else None
         if turn is not None and turn.reply and not text.is_whole:
             yield self._said({"content": text.rest(turn.reply["text"])})
         yield self._said({}, "stop")
         if turn is not None and self.shows_usage:
             yield self._chunk([], usage=completion_usage(read_usage(turn.usage)).model_dump())
         yield b"data: [DONE]\n\n"
+
+    def _turn(self) -> TurnSnapshot | None:
+        return read(snapshots, (self.tenant_id, UUID(self.answer.turn_id)))
 
     def _said(self, delta: dict[str, str], finish_reason: str | None = None) -> bytes:
         return self._chunk([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}])

@@ -18,7 +18,7 @@ from turnloom.models.contracts.chat import (
 from turnloom.models.contracts.turn import TurnAccepted, TurnRequest
 from turnloom.models.errors import Invalid, NotFound, Unavailable
 from turnloom.models.ledger.turns import OpenedTurn
-from turnloom.web.auth import demand, requires
+from turnloom.web.auth import caller, demand, requires
 from turnloom.web.catalogue import catalogue
 from turnloom.web.errors import fault
 from turnloom.web.json_body import json_response, validated
@@ -148,6 +148,7 @@ def _whole(chat: ChatRequest, answer: TurnAccepted, opened: OpenedTurn) -> Respo
 def _streamed(chat: ChatRequest, answer: TurnAccepted, opened: OpenedTurn) -> Response:
     chunks = Chunks(
         answer=answer,
+        tenant_id=caller().tenant_id,
         model=chat.model,
         created=int(time.time()),
         shows_usage=bool(chat.stream_options and chat.stream_options.include_usage),

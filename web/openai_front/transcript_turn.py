@@ -84,10 +84,10 @@ def _opened(new: NewTurn) -> OpenedTurn:
 
 
 def _conversations(said: Sequence[AnsweredTranscript]) -> Mapping[AnsweredTranscript, Continued]:
-    with statement() as db:
+    with statement({each.tenant_id for each in said}) as db:
         return transcripts.continued(db, said)
 
 
 def _turns(sent: Sequence[SentTranscript]) -> Mapping[SentTranscript, OpenedTurn]:
-    with statement() as db:
+    with statement({each.tenant_id for each in sent}) as db:
         return transcripts.repeated(db, sent)

@@ -145,6 +145,7 @@ CHECKS = (
     Check("connections", servers.connections, "docs/how-to/run-in-production.md#behind-a-pooler", needs="database"),
     Check("schema", servers.schema, "run `turnloom migrate`", needs="connections"),
     Check("role", servers.role, _ROLE, needs="schema"),
+    Check("row security", servers.row_security, "docs/how-to/run-in-production.md#servers", "schema", True),
     Check("clock", servers.clock, "let NTP set both clocks", needs="database"),
     Check("redis", servers.redis, "set REDIS_URL, or run `turnloom up`, which brings its own", needs="settings"),
     Check("redis eviction", servers.eviction, "set `maxmemory-policy noeviction` in its configuration", needs="redis"),

@@ -15,7 +15,7 @@ from turnloom.models.errors import Conflict, NotFound, Unavailable
 from turnloom.models.ledger import readiness
 from turnloom.models.runtime.service_urls import shown_url
 from turnloom.models.runtime.settings import settings
-from turnloom.models.schema import functions, revisions, roles
+from turnloom.models.schema import functions, policies, revisions, roles
 from turnloom.tools.pack_index import branches
 
 if TYPE_CHECKING:
@@ -66,6 +66,17 @@ def role() -> str:
     if is_superuser or is_owner:
         raise Unavailable(f"the application's role {'is a superuser' if is_superuser else 'owns the tables'}")
     return "owns nothing"
+
+
+def row_security() -> str:
+    """Check that Postgres, too, keeps tenants apart."""
+    if not settings().row_security:
+        raise Unavailable("off: the queries alone keep tenants apart")
+    with postgres.statement() as db:
+        bare = policies.unprotected(db)
+    if bare:
+        raise Unavailable(f"no policy guards {', '.join(bare)}")
+    return "every table of tenants has its policy"
 
 
 def clock() -> str:

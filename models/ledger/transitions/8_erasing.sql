@@ -1,5 +1,15 @@
 -- Erasing a conversation: its turns stay, without text. The caller holds its lock, and none of its turns is worked on.
 
+-- Refuses a tenant that the transaction does not serve, if it serves tenants (models/connections/row_security.py). It
+-- is for functions with the owner's rights, who is not subject to row-level security.
+create function hot.demand_tenant(p_tenant uuid) returns void language plpgsql stable as $$
+begin
+  if current_setting('role') = 'turnloom_tenant'
+     and (p_tenant = any (nullif(current_setting('turnloom.tenants', true), '')::uuid[])) is not true then
+    raise insufficient_privilege using message = 'the transaction does not serve this tenant';
+  end if;
+end $$;
+
 -- Erases what the turns of a conversation say, their replies, and what it remembers. The lock of its memory comes last,
 -- as in the record of a step: a call that ends late either finds the conversation erased, or is erased with it.
 create function hot.erase_turns(p_tenant uuid, p_conversation text) returns void language plpgsql as $$
@@ -29,6 +39,7 @@ security definer set search_path = public, pg_temp as $$
 declare
   v_turns uuid[] := array(select id from turns where tenant_id = p_tenant and conversation_id = p_conversation);
 begin
+  perform hot.demand_tenant(p_tenant);
   if exists (select from turns where id = any (v_turns) and message <> '') then
     raise exception 'the conversation is not erased';
   end if;
@@ -68,6 +79,7 @@ security definer set search_path = public, pg_temp as $$
 declare
   v_through int;
 begin
+  perform hot.demand_tenant(p_tenant);
   select audit_seq into strict v_through from conversations
    where tenant_id = p_tenant and id = p_conversation and active_turn_id is null for no key update;
   perform hot.append_audit(p_tenant, p_conversation, null, 'conversation.erased',

@@ -116,7 +116,7 @@ def test_errors_before_the_body(app: APIFlask, client: FlaskClient, key: KeyMake
 def test_an_overload_says_when_to_come_again(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """If Postgres is out, the answer is 503 with Retry-After, in OpenAI's shape."""
 
-    def refuse() -> None:
+    def refuse(_: object) -> None:
         raise Unavailable("Postgres does not answer", code="database_unavailable")
 
     monkeypatch.setattr("turnloom.web.ingest.statement", refuse)

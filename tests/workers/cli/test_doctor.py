@@ -21,6 +21,7 @@ from turnloom.tools.hooks import hooks
 from turnloom.workers.cli import main, server_checks
 
 ABOUT_SERVERS = {"database", "connections", "schema", "role", "clock", "redis", "redis eviction", "broker"}
+ABOUT_SERVERS |= {"row security"}
 
 
 @pytest.fixture
