@@ -6,9 +6,11 @@ and a multiple of another. Percentages compare two amounts. A rounded figure has
 within a fourteenth of it.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import permutations
 
 from turnloom.planner.reply.grounding.composition import CHANCE_OF_STATED, Composition, Factors, composed
 from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Operand
@@ -118,14 +120,16 @@ def derive_percent(value: Decimal, known: KnownAmounts, direction: Direction | N
 def _compared(known: KnownAmounts) -> Iterator[tuple[Operand, Operand]]:
     """Yield pairs of amounts that a percentage may compare."""
     money = [one for one in known.amounts if one.code is not None]
-    few = [one for one in money if sum(other.code == one.code for other in money) <= _VERY_FEW]
-    for first in known.amounts[:_MOST]:
-        for second in known.amounts[:_MOST]:
-            is_told = first in known.told and second in known.told
-            is_alike = known.is_worded and first.field == second.field
-            is_close = is_told or is_alike or (first in few and second in few)
-            if first.value != second.value and second.value and first.code == second.code and is_close:
-                yield first, second
+    codes = Counter(one.code for one in money)
+    groups: list[Sequence[Operand]] = [known.told, [one for one in money if codes[one.code] <= _VERY_FEW]]
+    if known.is_worded:
+        of_field: dict[str, list[Operand]] = {}
+        for one in known.amounts[:_MOST]:
+            of_field.setdefault(one.field, []).append(one)
+        groups += of_field.values()
+    for first, second in (pair for group in groups for pair in permutations(group, 2)):
+        if first.value != second.value and second.value and first.code == second.code:
+            yield first, second
 
 
 def is_rounded(said: Decimal, actual: Decimal, direction: Direction) -> bool:

@@ -77,7 +77,7 @@ def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) ->
     return bool(known) and not (
         any(round(other) == value or (direction and is_rounded(value, other, direction)) for other in known)
         or any(path.endswith((f"* {value}", f"/ {value}")) for path in derived)
-        or value in {other * count for other in known for count in sentence.counts() if other > 1 and count > 1}
+        or any(value == other * count for count in sentence.counts() if count > 1 for other in known if other > 1)
         or _is_sum(key, places)
         or (sentence.says("sums") and key[1] in ("left", "item"))
         or (sentence.says("differences") and value in {abs(one - other) for one in known for other in known})
@@ -95,7 +95,7 @@ def _is_unheard(claim: Figure, context: Context) -> bool:
         return False
     counts = sentence.counts() - {value}
     reached = {result for one in counts for other in counts for result in (one * other, one + other, one - other)}
-    return value not in reached | places.column_sums()
+    return value not in reached and value not in places.column_sums.values()
 
 
 def _is_mislabelled(claim: Figure, context: Context, derived: Sequence[str]) -> bool:

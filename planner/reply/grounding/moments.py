@@ -42,10 +42,9 @@ def later_day(figure: Figure, sentence: Sentence, places: Places) -> EvidencePla
     """
     unit = spoken(words()["units"]["day"]["words"])
     said = sorted(int(count) for count in sentence.counts()) if unit.search(sentence.text) else []
-    wanted = set(figure.keys)
+    wanted, lengths = set(figure.keys), _lengths(("count", "day"), places)
     for known, place in _days(places):
-        beside = [int(length) for length in _beside(place, ("count", "day"), places)]
-        for days in (*said, *(-days for days in said), *beside):
+        for days in (*said, *(-days for days in said), *_beside(place, lengths)):
             if wanted.intersection(implied(known + timedelta(days=days))):
                 return replace(place, path=f"{place.path} {days:+} days")
     return None
@@ -56,35 +55,44 @@ def later_time(figure: Figure, lengths: set[Decimal], places: Places) -> Evidenc
 
     The length is one that the sentence states. One that stands beside the known time counts too, after it.
     """
-    reached: dict[int, EvidencePlace] = {}
-    for key, found in list(places.by_key.items()):
-        if key[0] != "time":
-            continue
-        at, place = int(key[1]) * 60 + int(key[2]), found[0]  # type: ignore[call-overload]
-        said = [sign * int(length) for length in lengths if length < _DAY for sign in (1, -1)]
-        for minutes in (*said, *map(int, _beside(place, ("duration",), places))):
-            reached[(at + minutes) % _DAY] = replace(place, path=f"{place.path} {minutes:+} min")
-    for _, hour, minute in (key for key in figure.keys if key[0] == "time"):
-        wanted = int(hour) * 60 + int(minute)  # type: ignore[call-overload]
+    reached: dict[int, tuple[EvidencePlace, int]] = {}
+    said = [sign * int(length) for length in lengths if length < _DAY for sign in (1, -1)]
+    known = _lengths(("duration",), places)
+    for key, found in places.by_key.items():
+        if key[0] == "time":
+            for minutes in (*said, *_beside(found[0], known)):
+                reached[(_minute(key) + minutes) % _DAY] = found[0], minutes
+    for wanted in (_minute(key) for key in figure.keys if key[0] == "time"):
         if wanted in reached and _is_no_chance(wanted, reached):
-            return reached[wanted]
+            place, minutes = reached[wanted]
+            return replace(place, path=f"{place.path} {minutes:+} min")
     return None
 
 
-def _beside(place: EvidencePlace, form: tuple[str, ...], places: Places) -> list[Decimal]:
-    """Return the lengths that the object of a place has, or one around it."""
-    return [
-        key[-1]
-        for key, found in places.by_key.items()
-        if key[: len(form)] == form
-        and isinstance(key[-1], Decimal)
-        and any(_is_around(other, place) for other in found)
-    ]
+def _minute(key: Key) -> int:
+    """Return the minute of the day of a time."""
+    _, hour, minute = key
+    assert isinstance(hour, int)
+    assert isinstance(minute, int)
+    return hour * 60 + minute
 
 
-def _is_around(one: EvidencePlace, other: EvidencePlace) -> bool:
-    """Return whether the object of a place is that of another one, or holds it."""
-    return one.step == other.step and f"{other.path}".startswith(one.path.rpartition(".")[0])
+def _lengths(form: tuple[str, ...], places: Places) -> dict[tuple[str, str], set[int]]:
+    """Return the lengths of a form, by the step and the path of the object that has them."""
+    lengths: dict[tuple[str, str], set[int]] = {}
+    for key, found in places.by_key.items():
+        if key[: len(form)] == form and isinstance(key[-1], Decimal):
+            for place in found:
+                lengths.setdefault((place.step, place.path.rpartition(".")[0]), set()).add(int(key[-1]))
+    return lengths
+
+
+def _beside(place: EvidencePlace, lengths: dict[tuple[str, str], set[int]]) -> Iterator[int]:
+    """Yield the lengths that the object of a place has, or one around it."""
+    path = place.path
+    while path:
+        path = path.rpartition(".")[0]
+        yield from lengths.get((place.step, path), ())
 
 
 def _is_no_chance(said: int, reached: Container[int]) -> bool:
@@ -93,7 +101,7 @@ def _is_no_chance(said: int, reached: Container[int]) -> bool:
 
 def lasts(minutes: Decimal, places: Places) -> bool:
     """Return whether a length of time is that between two known times, or the sum or the difference of two lengths."""
-    times = sorted({int(key[1]) * 60 + int(key[2]) for key in places.by_key if key[0] == "time"})[:_MOST_TIMES]  # type: ignore[call-overload]
+    times = sorted({_minute(key) for key in places.by_key if key[0] == "time"})[:_MOST_TIMES]
     lengths = sorted(places.values("duration"))[:_MOST_LENGTHS]
     reached = {(second - first) % _DAY for first in times for second in times}
     reached |= {int(apart) for one in lengths for other in lengths for apart in (one + other, abs(one - other))}
@@ -102,6 +110,6 @@ def lasts(minutes: Decimal, places: Places) -> bool:
 
 
 def _days(places: Places) -> Iterator[tuple[date, EvidencePlace]]:
-    for key, found in list(places.by_key.items()):
+    for key, found in places.by_key.items():
         if key[0] == "date" and isinstance(key[1], date):
             yield key[1], found[0]

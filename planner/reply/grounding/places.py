@@ -100,6 +100,8 @@ class Places:
     by_key: dict[Key, list[EvidencePlace]] = field(default_factory=dict)
     operands: dict[tuple[Decimal, str | None, str], Operand] = field(default_factory=dict)
     """The values that arithmetic may start from, by value, currency and column."""
+    column_sums: dict[str, Decimal] = field(default_factory=dict)
+    """The sums of the different numbers without a currency that the elements of a list have, by column."""
     named: dict[str, set[Element]] = field(default_factory=dict)
     """Word of a name -> the elements that have it, if not all of their list do."""
 
@@ -125,7 +127,12 @@ class Places:
         if not value:
             return  # what is computed with nothing is no calculation
         operand = Operand(value, code, place)
-        self.operands.setdefault((value, code, operand.column), operand)
+        key = (value, code, operand.column)
+        if key in self.operands:
+            return
+        self.operands[key] = operand
+        if code in (None, UNSTATED) and "[" in place.path:
+            self.column_sums[operand.column] = self.column_sums.get(operand.column, Decimal()) + value
 
     def values(self, form: str, unit: str | None = None) -> set[Decimal]:
         """Return the known values of a form, such as those of the counts of nights."""
@@ -134,14 +141,6 @@ class Places:
             for key in self.by_key
             if key[0] == form and (unit is None or key[1] == unit) and isinstance(key[-1], Decimal)
         }
-
-    def column_sums(self) -> set[Decimal]:
-        """Return the sums of the numbers that the elements of a list have in one field."""
-        sums: dict[str, Decimal] = {}
-        for operand in self.operands.values():
-            if operand.code in (None, UNSTATED) and "[" in operand.place.path:
-                sums[operand.column] = sums.get(operand.column, Decimal()) + operand.value
-        return set(sums.values())
 
     def name_elements(self, names: dict[Element, str], elements: dict[Element, Any]) -> None:
         """Learn by which words the elements of a list can be told apart.

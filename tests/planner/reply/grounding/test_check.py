@@ -2,6 +2,7 @@
 
 import random
 import time
+from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -242,6 +243,20 @@ def test_no_text_takes_long(piece: str) -> None:
     check(piece * (40_000 // len(piece)), EVIDENCE)
 
     assert time.thread_time() - start < 3
+
+
+def test_times_and_days_of_a_long_list_are_sought_in_linear_time() -> None:
+    """What follows from the lengths beside them costs in proportion to the list, and not to its square."""
+
+    def took(rows: int) -> float:
+        begins = [NOW + timedelta(hours=31 * n, minutes=7 * n) for n in range(rows)]
+        known = _known({"flights": [{"at": str(at), "minutes": 30 + n, "days": n} for n, at in enumerate(begins)]})
+        start = time.thread_time()
+        for n in range(8):
+            check(f"At {n}:{n * 7 + 3:02} it leaves, on {n + 1} May 2081.", known)
+        return time.thread_time() - start
+
+    assert min(took(400) for _ in range(3)) < 25 * min(took(50) for _ in range(3)) + 0.05
 
 
 @settings(max_examples=1_000)
