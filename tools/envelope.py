@@ -10,6 +10,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from turnloom.models.contracts.envelope import Envelope, ErrorCode, ToolError
+from turnloom.models.runtime.value_faults import faults_of
 from turnloom.tools.registry import Tool
 
 MAX_RESULT_BYTES = 1_048_576
@@ -33,7 +34,10 @@ def checked(tool: Tool, result: object) -> Envelope:
         data = storable(valid.model_dump(mode="json"))
         size = len(orjson.dumps(data))
     except ValidationError as error:
-        return failure("INTERNAL_ERROR", f"{tool.name} returned data that its output model refuses: {faults(error)}")
+        return failure(
+            "INTERNAL_ERROR",
+            f"{tool.name} returned data that its output model refuses: {faults_of(error, 'arguments')}",
+        )
     except (ValueError, TypeError, RecursionError) as error:
         return failure("INTERNAL_ERROR", f"{tool.name} returned data that JSON cannot hold: {error}")
     if size > MAX_RESULT_BYTES:
@@ -70,12 +74,6 @@ def failure(
 def known(code: str, unknown: ErrorCode) -> ErrorCode:
     """Return the code if it is in the closed list, otherwise `unknown`."""
     return code if code in _ERROR_CODES else unknown  # type: ignore[return-value]
-
-
-def faults(error: ValidationError) -> str:
-    """Describe what is wrong with a value, without showing the value."""
-    found = error.errors(include_url=False, include_input=False, include_context=False)
-    return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in found)
 
 
 def storable(value: Any) -> Any:

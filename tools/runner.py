@@ -13,9 +13,10 @@ from pydantic import BaseModel, ValidationError
 
 from turnloom.models.contracts.envelope import Envelope
 from turnloom.models.errors import ToolFailed
+from turnloom.models.runtime.value_faults import faults_of
 from turnloom.tools.attempts import Attempts, OnRetry, crashed
 from turnloom.tools.context import ToolContext
-from turnloom.tools.envelope import checked, failure, faults
+from turnloom.tools.envelope import checked, failure
 from turnloom.tools.guards import Guards, access
 from turnloom.tools.hooks import OnNote, ToolCall, Veto, consult, hooks
 from turnloom.tools.registry import Tool
@@ -161,4 +162,4 @@ def _query(tool: Tool, args: dict[str, Any]) -> BaseModel | Envelope:
     try:
         return tool.input.model_validate(args)
     except ValidationError as error:
-        return failure("BAD_ARGS", f"{tool.name}: {faults(error)}")
+        return failure("BAD_ARGS", f"{tool.name}: {faults_of(error, 'arguments')}")

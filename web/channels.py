@@ -25,6 +25,7 @@ from turnloom.models.runtime.counters import counts
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
+from turnloom.models.runtime.value_faults import faults_of
 from turnloom.web import backlog, request_gate
 from turnloom.web.ingest import ACCEPTED, carry_out, hand_on, open_turn, take_answer
 from turnloom.web.limits import limits_of
@@ -210,8 +211,7 @@ def _open(its: OpenAccount, webhook: _Webhook, message: Message, detail: dict[st
             user=User(id=message.sender, name=message.sender_name and message.sender_name[:200]),
         )
     except ValidationError as error:
-        why = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        return _keep(its, webhook, message.provider_id, {"kind": "message", "why": why})
+        return _keep(its, webhook, message.provider_id, {"kind": "message", "why": faults_of(error)})
     if not is_within_rate(its.tenant_id, its.key, message.sender):
         _keep(its, webhook, message.provider_id, {"kind": "message", "why": "too many messages came"})
         return "refused"

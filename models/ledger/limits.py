@@ -13,6 +13,7 @@ from turnloom.models.contracts.limits import Limits
 from turnloom.models.errors import Invalid
 from turnloom.models.ledger import tenants
 from turnloom.models.runtime.settings import settings
+from turnloom.models.runtime.value_faults import faults_of
 from turnloom.models.tables.tenants import TenantRow
 
 
@@ -69,5 +70,4 @@ def _with(its_own: Mapping[str, Any]) -> Limits:
     try:
         return Limits.model_validate({**of_deployment().model_dump(), **its_own})
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
-        raise Invalid("; ".join(faults)) from None
+        raise Invalid(faults_of(error)) from None

@@ -12,6 +12,7 @@ from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.plan import Effect
 from turnloom.models.contracts.rate import Rate
 from turnloom.models.errors import Invalid, NotFound
+from turnloom.models.runtime.value_faults import faults_of
 
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]|_(?!_)){0,23}")
 
@@ -92,7 +93,6 @@ def load_servers(path: Path) -> Mapping[str, McpServer]:
     except OSError as error:
         raise NotFound(f"TURNLOOM_MCP_SERVERS: {path} cannot be read: {error.strerror}") from error
     except ValidationError as error:
-        found = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
-        raise Invalid(f"TURNLOOM_MCP_SERVERS: {path}: {found}") from error
+        raise Invalid(f"TURNLOOM_MCP_SERVERS: {path}: {faults_of(error)}") from error
     except (ValueError, yaml.YAMLError) as error:
         raise Invalid(f"TURNLOOM_MCP_SERVERS: {path} is neither YAML nor JSON: {error}") from error

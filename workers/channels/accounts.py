@@ -12,6 +12,7 @@ from turnloom.models.errors import Invalid
 from turnloom.models.ledger import channel_accounts
 from turnloom.models.ledger.channel_accounts import ChannelAccount
 from turnloom.models.runtime.ttl_cache import TtlCache
+from turnloom.models.runtime.value_faults import faults_of
 from turnloom.workers.channels import adapter
 from turnloom.workers.channels.protocol import CHANNELS, AccountConfig, Adapter, ProviderAccount
 
@@ -60,8 +61,7 @@ def read_config(its: Adapter, given: Mapping[str, Any]) -> AccountConfig:
     try:
         return its.config.model_validate(given)
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors(include_input=False)]
-        raise Invalid("; ".join(faults)) from None
+        raise Invalid(faults_of(error)) from None
 
 
 class OpenAccounts:

@@ -17,6 +17,7 @@ from turnloom.models.errors import Invalid, Unavailable
 from turnloom.models.ledger import integrations, tenants
 from turnloom.models.ledger.integrations import Account
 from turnloom.models.runtime import secrets
+from turnloom.models.runtime.value_faults import faults_of
 from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.tools.http.addresses import check_url
 
@@ -139,5 +140,4 @@ def _request(settings: Mapping[str, str], secret: IO[str] | None, status: str) -
     except orjson.JSONDecodeError:
         raise Invalid('the secret is not a JSON object; write one such as {"password": "…"}') from None
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors(include_input=False)]
-        raise Invalid("; ".join(faults)) from None
+        raise Invalid(faults_of(error)) from None

@@ -10,6 +10,7 @@ from turnloom.models.contracts.takeover import PersonMessage
 from turnloom.models.errors import Invalid
 from turnloom.models.ledger import conversations, takeover, tenants
 from turnloom.models.ledger.takeover import Operator
+from turnloom.models.runtime.value_faults import faults_of
 from turnloom.models.tables.conversations import ConversationRow
 from turnloom.models.tables.replies import ReplyRow
 from turnloom.models.tables.turns import TurnRow
@@ -115,8 +116,7 @@ def _message(written: dict[str, Any]) -> PersonMessage:
     try:
         return PersonMessage.model_validate(written)
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-        raise Invalid("; ".join(faults)) from None
+        raise Invalid(faults_of(error)) from None
 
 
 def _said(db: Transaction, row: ConversationRow, turns: int) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from turnloom.models.contracts.users import Profile
 from turnloom.models.errors import Invalid
 from turnloom.models.ledger import integrations, tenants, users
 from turnloom.models.ledger.users import DirectoryUser
+from turnloom.models.runtime.value_faults import faults_of
 from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.tools.erasure import erase_user
 from turnloom.workers.cli.accounts import shown_account
@@ -158,8 +159,7 @@ def _profile(user_id: str, fields: dict[str, Any]) -> Profile:
         _IDENTIFIER.validate_python(user_id)
         return Profile.model_validate(fields)
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc'])) or 'id'}: {fault['msg']}" for fault in error.errors()]
-        raise Invalid("; ".join(faults)) from None
+        raise Invalid(faults_of(error, "id")) from None
 
 
 def _shown(found: DirectoryUser) -> dict[str, Any]:
