@@ -104,7 +104,7 @@ class WhatsApp:
         return [*map(_text, before), {"type": "interactive", "interactive": {**interactive, "body": {"text": last}}}]
 
     def numbers(self, choices: Sequence[ReplyChoice]) -> bool:
-        has_long_titles = any(len(choice.title) > _ROW_TITLE for choice in choices)
+        has_long_titles = any(units(choice.title) > _ROW_TITLE for choice in choices)
         return has_long_titles or _interactive(choices) is None
 
     def window(self, account: ProviderAccount) -> timedelta | None:

@@ -186,9 +186,8 @@ def _tapped(tapped: dict[str, Any]) -> Content | None:
     match tapped:
         case {"type": "button_reply" | "list_reply" as kind}:
             chosen = tapped[kind]
-            said = (
-                chosen.get("description") if str(chosen["title"]).isdigit() else None
-            )  # a row whose title is its number
+            # A row whose title is a number has its words below.
+            said = chosen.get("description") if str(chosen["title"]).isdigit() else None
             return str(said or chosen["title"]), (), _payload(chosen["id"])
         case {"type": "nfm_reply", "nfm_reply": {"response_json": str(answers)}}:
             return answers, (Media("form"),), None

@@ -44,6 +44,15 @@ def test_whatsapp_shows_choices_as_they_fit(choices: list[ReplyChoice], kind: st
         assert shown(part).count("\n") == len(choices)
 
 
+@pytest.mark.parametrize("title", ["x" * 24, "x" * 25, "\N{BED}" * 12, "\N{BED}" * 13])
+def test_whatsapp_says_whether_it_shows_numbers(title: str) -> None:
+    """A row's title counts UTF-16 units. One that is too long is a number, by which the choice may be named then."""
+    choices = [ReplyChoice(mark, f"{title[:-1]}{mark}") for mark in "abcd"]
+    (part,) = adapter("whatsapp").render(Reply(text="Which?"), account("whatsapp"), choices)
+
+    assert adapter("whatsapp").numbers(choices) == (_buttons(part)[0][0] == "1")
+
+
 def _question(*titles: str) -> Reply:
     return Reply(text="Which?", question=Question(fields=["room"], choices={"room": list(titles)}))
 
