@@ -144,6 +144,14 @@ def work(turn_id: UUID | None) -> list[UUID]:
     return finished.released
 
 
+def work_all() -> None:
+    """Plan and answer turns until no more are released."""
+    ready = released()
+    while ready:
+        ready += work(ready.pop())
+        ready += released()
+
+
 def released() -> list[UUID]:
     """Release the held turns that may go on. Return them."""
     with statement() as db:

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, record_plan, released, work
+from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, record_plan, released, work, work_all
 from tests.models.ledger.parking import APPROVED, ask
 from tests.models.ledger.stopping import claim, close, end, view
 from tests.models.ledger.test_explanation import why
@@ -195,10 +195,7 @@ def test_sixteen_at_once_lose_nothing() -> None:
 
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(act, range(16)))
-    ready = released()
-    while ready:
-        ready += work(ready.pop())
-        ready += released()
+    work_all()
 
     with transaction() as db:
         assert db.execute(text("SELECT status, count(*) FROM turns GROUP BY status")).all() == [("succeeded", 96)]
