@@ -1,4 +1,4 @@
-"""Rollouts, and the days of quality.
+"""Rollouts, days of quality, and nights of golden conversations.
 
 Revision ID: 0038
 Revises: 0034
@@ -43,6 +43,19 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("tenant_id", "day", "agent", "version", name=op.f("quality_days_pkey")),
     )
     op.create_table(
+        "golden_nights",
+        sa.Column("tenant_id", sa.Uuid(), nullable=False),
+        sa.Column("day", sa.Date(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("begun_at", sa.DateTime(timezone=True), server_default=_NOW, nullable=False),
+        sa.Column("passed", sa.Boolean(), nullable=True),
+        sa.Column("difference", sa.Text(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["tenant_id"], ["tenants.id"], name=op.f("golden_nights_tenant_id_fkey"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("tenant_id", "day", "name", name=op.f("golden_nights_pkey")),
+    )
+    op.create_table(
         "rollouts",
         *(sa.Column(name, sa.Uuid(), nullable=False) for name in ("tenant_id", "id")),
         *(sa.Column(name, sa.Text(), nullable=False) for name in ("name", "text")),
@@ -68,4 +81,5 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_table("rollouts")
+    op.drop_table("golden_nights")
     op.drop_table("quality_days")

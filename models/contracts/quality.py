@@ -10,7 +10,7 @@ QualityBy = Literal["agent", "version", "day"]
 
 
 class QualityLine(Contract):
-    """The figures of a group of turns. It counts turns that ended `succeeded` or `failed`, and were not written by a person.
+    """The figures of a group of turns: those that ended `succeeded` or `failed`, and were not written by a person.
 
     A rate or a time is null if nothing in the group has one.
     """
@@ -65,3 +65,17 @@ class QualityTrend(Contract):
     """The figures of a tenant's turns, day by day, as they were kept. They outlive the turns."""
 
     items: list[QualityLine]
+
+
+class GoldenNight(Contract):
+    """The golden conversations that were held in one night."""
+
+    day: date
+    """The day (UTC) of the night."""
+    held: int
+    passed: int
+    pass_1: float
+    pass_1_interval: tuple[float, float]
+    """The 95 % confidence interval."""
+    failed: list[str]
+    """Agent and name of those that did not pass."""

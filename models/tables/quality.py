@@ -1,4 +1,4 @@
-"""Quality days keep how turns went, for longer than the turns are kept."""
+"""What is kept of how turns and golden conversations went, for longer than the turns are kept."""
 
 from datetime import date, datetime
 from uuid import UUID
@@ -37,3 +37,19 @@ class QualityDayRow(Row):
     up: Mapped[int] = mapped_column(BigInteger)
     down: Mapped[int] = mapped_column(BigInteger)
     computed_at: Mapped[datetime] = created_now()
+
+
+class GoldenNightRow(Row):
+    """A golden conversation that is held in one night, by the tenant whose key the settings name."""
+
+    __tablename__ = "golden_nights"
+
+    tenant_id: Mapped[UUID] = mapped_column(ForeignKey("tenants.id", ondelete="CASCADE"), primary_key=True)
+    day: Mapped[date] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    """Agent and name."""
+    begun_at: Mapped[datetime] = created_now()
+    passed: Mapped[bool | None]
+    """None while it is held, or if its worker was lost."""
+    difference: Mapped[str | None]
+    """Why it did not pass."""

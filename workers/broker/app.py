@@ -67,6 +67,7 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
             *(
                 "turnloom.workers.upkeep.summaries",
                 "turnloom.workers.upkeep.audit_seal",
+                "turnloom.workers.upkeep.golden_nights",
                 "turnloom.workers.upkeep.quality",
                 "turnloom.workers.upkeep.rollouts",
                 "turnloom.workers.turns.accounting",
@@ -93,6 +94,11 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
             "sum_usage": {"task": "sum_usage", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
             "check_rollouts": {
                 "task": "check_rollouts",
+                "schedule": 60.0,
+                "options": {"queue": "maintenance", "expires": 60},
+            },
+            "hold_golden": {
+                "task": "hold_golden",
                 "schedule": 60.0,
                 "options": {"queue": "maintenance", "expires": 60},
             },

@@ -14,7 +14,7 @@ from turnloom.models.runtime.settings import settings
 from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.workers.cli.chat import find_key
 from turnloom.workers.cli.client import Api
-from turnloom.workers.cli.quality import metrics, trend
+from turnloom.workers.cli.quality import metrics, nights, trend
 from turnloom.workers.embedded.foreground import foreground
 from turnloom.workers.embedded.stack import StackOptions
 from turnloom.workers.evals.conversations import Golden, load_golden
@@ -55,8 +55,8 @@ from turnloom.workers.evals.runner import GoldenResult, hold
 def evaluate(context: click.Context, as_json: bool, **options: Any) -> None:
     """Hold golden conversations with the agents and check what the turns did, and what the replies mention.
 
-    Exits with 1 if fewer conversations than --min-pass were answered as expected. The commands show how turns went that
-    users have sent.
+    Exits with 1 if fewer conversations than --min-pass were answered as expected. The commands show
+    how users' turns went.
     """
     if context.invoked_subcommand is None:
         _evaluate(**options, as_json=as_json)
@@ -64,6 +64,7 @@ def evaluate(context: click.Context, as_json: bool, **options: Any) -> None:
 
 evaluate.add_command(metrics)
 evaluate.add_command(trend)
+evaluate.add_command(nights)
 
 
 def _evaluate(  # noqa: PLR0913 - the options of the command
