@@ -34,8 +34,9 @@ class QualityLine(Contract):
     """Tool calls that succeeded, of all that ended."""
     checked: int
     """Replies that were checked for figures without a source."""
+    grounded: int
+    """Those in whose first text every figure had a source."""
     grounded_rate: float | None
-    """Checked replies in whose first text every figure had a source."""
     questions: int
     clarifying_rate: float | None
     """Turns that ended in a question to the user, of all."""

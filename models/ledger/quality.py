@@ -72,9 +72,10 @@ _SUMS = """
   coalesce(sum(cost), 0) AS cost, count(*) FILTER (WHERE is_unpriced) AS unpriced_turns,
   coalesce(sum(up), 0)::bigint AS up, coalesce(sum(down), 0)::bigint AS down"""
 _SOURCES = f"""
-  SELECT turn_id, trace ->> 'agent' AS version FROM {{table}} WHERE {_WITHIN}
-  UNION ALL SELECT turn_id, jsonb_array_elements_text(trace -> 'prompts') FROM {{table}} WHERE {_WITHIN}
-  UNION ALL SELECT turn_id, 'llm/' || (trace ->> 'llm') FROM {{table}} WHERE {_WITHIN}"""  # noqa: S608 - our own text
+  SELECT turn_id, named.version FROM {{table}}, LATERAL (
+    SELECT trace ->> 'agent' AS version UNION ALL SELECT 'llm/' || (trace ->> 'llm')
+    UNION ALL SELECT jsonb_array_elements_text(trace -> 'prompts')) AS named
+   WHERE {_WITHIN}"""  # noqa: S608 - our own text
 _NAMED = " UNION ALL ".join(_SOURCES.format(table=table) for table in ("plans", "replies"))
 _USED = f"(SELECT DISTINCT turn_id, version FROM ({_NAMED}) AS named WHERE version IS NOT NULL) AS used"  # noqa: S608 - our own text
 """The texts and language models of each turn."""
@@ -124,7 +125,7 @@ def lines(
     keys, rows = _KEYS[by]
     query = f"{_FACTS} SELECT {keys}, {_SUMS} FROM {rows} GROUP BY {keys} ORDER BY {keys}"  # noqa: S608 - our own text
     found = db.execute(text(query), {"tenant": tenant_id, "agent": agent, **span.bounds()})
-    return [_line(row) for row in found.mappings()]
+    return [_line(dict(row)) for row in found.mappings()]
 
 
 def sides(db: Session, tenant_id: UUID, rollout: RunningRollout, span: TurnSpan) -> Sides:
@@ -137,7 +138,7 @@ def sides(db: Session, tenant_id: UUID, rollout: RunningRollout, span: TurnSpan)
     query = f"{_FACTS} SELECT {key} AS is_new, {_SUMS} FROM facts GROUP BY 1"  # noqa: S608 - our own text
     given = {"rollout": str(rollout.id), "bound": rollout.bound, "agent": short if folder == "agents" else None}
     found = db.execute(text(query), {"tenant": tenant_id, **given, **span.bounds()}).mappings()
-    by_side = {row["is_new"]: _line(row) for row in found}
+    by_side = {row["is_new"]: _line(dict(row)) for row in found}
     return Sides(by_side.get(True), by_side.get(False))
 
 

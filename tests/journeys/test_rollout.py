@@ -114,6 +114,14 @@ def test_a_worse_text_is_taken_back_by_itself(stack: Stack, api: httpx2.Client) 
     found = api.get(f"/v1/rollouts/{rollout.id}").json()
     assert found["rollout"]["reason"].startswith("failed turns: ")
     assert found["new"]["plan_validity"] < 0.5 < found["old"]["plan_validity"]
+    lines = api.get("/v1/metrics/quality", params={"by": "version"}).json()["items"]
+    by_version = {line["version"]: line for line in lines}
+    (own,) = [line for version, line in by_version.items() if version.startswith("agents/generic@") and "+" in version]
+    assert (own["error_rate"], own["plan_validity"], own["tool_calls"]) == (1, 0, 0)
+    assert any(version.startswith("llm/") for version in by_version)
+    (whole,) = api.get("/v1/metrics/quality").json()["items"]
+    assert whole["tool_success"] == 1
+    assert 0 < whole["first_word_p50_ms"] <= whole["first_word_p95_ms"]
 
 
 def _look(stack: Stack) -> None:

@@ -52,7 +52,7 @@ from turnloom.workers.evals.runner import GoldenResult, hold
 )
 @json_option
 @click.pass_context
-def evaluate(context: click.Context, as_json: bool, **options: Any) -> None:
+def evaluate(context: click.Context, /, as_json: bool, **options: Any) -> None:
     """Hold golden conversations with the agents and check what the turns did, and what the replies mention.
 
     Exits with 1 if fewer conversations than --min-pass were answered as expected. The commands show

@@ -32,7 +32,8 @@ def junit(held: Sequence[GoldenResult]) -> bytes:
         )
         if one.difference is not None:
             ElementTree.SubElement(case, "failure", message=_printable(one.difference))
-    return ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    written: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return written
 
 
 def _printable(text: str) -> str:

@@ -77,4 +77,4 @@ def _failed(line: QualityLine) -> _Rate:
 
 
 def _ungrounded(line: QualityLine) -> _Rate:
-    return _Rate(line.checked - round((line.grounded_rate or 0.0) * line.checked), line.checked)
+    return _Rate(line.checked - line.grounded, line.checked)

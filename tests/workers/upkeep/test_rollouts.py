@@ -19,7 +19,7 @@ def line(turns: int, failed: int = 0, checked: int = 0, grounded: int = 0) -> Qu
     none = dict.fromkeys(QualityLine.model_fields)
     counts = dict.fromkeys(("plans", "tool_calls", "questions", "cost", "unpriced_turns", "up", "down"), 0)
     rates = {"error_rate": failed / turns, "grounded_rate": grounded / checked if checked else None}
-    fields = {**none, **counts, **rates, "turns": turns, "failed": failed, "checked": checked}
+    fields = {**none, **counts, **rates, "turns": turns, "failed": failed, "checked": checked, "grounded": grounded}
     return QualityLine.model_validate(fields)
 
 
