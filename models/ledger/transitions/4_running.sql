@@ -33,22 +33,32 @@ create function hot.purpose(p_turn uuid, p_step text) returns text language sql 
 $$;
 
 -- Notes which call with an effect a claimed step is about to make, unless another step of its turn makes the same one,
--- has made it, or may have. In a caller's own plan, two that say another purpose are two. Out: {is_ours: whether the
--- claim still holds, rival: the other step or null}.
+-- has made it, or may have. In a caller's own plan, two that say another purpose are two. The note is audited: it is
+-- there before the effect, whatever becomes of the worker. Out: {is_ours: whether the claim still holds, rival: the
+-- other step or null}.
 create function hot.begin_effect(p_turn uuid, p_step text, p_attempt int, p_hash text)
 returns jsonb language plpgsql as $$
 declare
+  t turns;
+  s steps;
   v_rival text;
 begin
-  perform 1 from turns where id = p_turn for no key update;
+  perform hot.lock_conversation(p_turn);
+  select * into t from turns where id = p_turn for no key update;
   select o.id into v_rival from steps o
    where o.turn_id = p_turn and o.id <> p_step and o.effect <> 'read' and o.input_hash = p_hash
      and (o.status in ('running', 'succeeded', 'unknown') or (o.status = 'pending' and o.unsure))
      and hot.purpose(p_turn, o.id) is not distinct from hot.purpose(p_turn, p_step)
    order by o.revision, o.position limit 1;
   update steps set input_hash = p_hash
-   where turn_id = p_turn and id = p_step and attempt = p_attempt and status = 'running' and v_rival is null;
-  return jsonb_build_object('is_ours', found, 'rival', v_rival);
+   where turn_id = p_turn and id = p_step and attempt = p_attempt and status = 'running' and v_rival is null
+  returning * into s;
+  if found then
+    perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'call.claimed', jsonb_strip_nulls(jsonb_build_object(
+      'user', t.person -> 'id', 'step', s.id, 'tool', s.tool, 'effect', s.effect, 'attempt', s.attempt,
+      'worker', s.worker, 'input_hash', p_hash)));
+  end if;
+  return jsonb_build_object('is_ours', s.id is not null, 'rival', v_rival);
 end $$;
 
 -- Starts a step that hot.next_of_lane has found, if it is ready and, with `p_reads_only`, only reads; under its turn's
@@ -392,13 +402,15 @@ begin
   return r;
 end $$;
 
--- Draws the consequences of steps that ended: what is remembered, what may have changed, what became impossible. Part
--- of hot.advance, under the turn's lock. Out: what was recorded with those that this has ended.
+-- Draws the consequences of steps that ended: the audit record, what is remembered, what may have changed, what became
+-- impossible. Part of hot.advance, under the locks of the conversation and the turn. Out: what was recorded with those
+-- that this has ended.
 create function hot.follow_up(p_turn turns, r hot.recorded, p_finished jsonb, p_at timestamptz)
 returns hot.recorded language plpgsql as $$
 declare
   v_more jsonb;
 begin
+  perform hot.audit_calls(p_turn, r.told);
   if p_finished @? '$[*].remember.tool' then
     perform hot.remember(p_turn, p_finished, r.ended, p_at);
   end if;
@@ -524,6 +536,9 @@ declare
   v_taken jsonb;
   v_respond int;
 begin
+  if v_finished <> '[]' then
+    perform hot.lock_conversation(p_turn);
+  end if;
   select * into t from turns where id = p_turn for no key update;
   v_at := clock_timestamp();
   v_are_free := t.generation = (p_asked ->> 'generation')::int;
@@ -531,11 +546,9 @@ begin
     v_looked_at := hot.looked_at(v_finished || v_begun);
     v_are_free := v_are_free and hot.are_free(p_turn, v_looked_at);
   end if;
-  if p_asked -> 'back' <> '[]' then
-    perform hot.give_back(p_turn, p_asked -> 'back', v_worker);
-  end if;
+  perform hot.give_back(p_turn, p_asked -> 'back', v_worker) where p_asked -> 'back' <> '[]';
   r := hot.record_steps(p_turn, v_finished, v_begun, v_are_free, v_worker, p_lease_ms, v_at);
-  if r.has_effect or r.has_failed or v_finished @? '$[*].remember.tool' then
+  if r.ended <> '{}' then
     r := hot.follow_up(t, r, v_finished, v_at);
   end if;
   v_is_last := t.status = 'running' and t.open_steps = cardinality(r.ended);
@@ -549,9 +562,7 @@ begin
   end if;
   r.told := hot.store_events(t, r.told || hot.started(v_claimed, v_worker), v_at);
   v_respond := hot.count_ended(p_turn, cardinality(r.ended), hot.count_events(r.told), v_is_last, p_lease_ms, v_at);
-  if t.asked then
-    perform hot.rest(p_turn, v_at);
-  end if;
+  perform hot.rest(p_turn, v_at) where t.asked;
   return jsonb_build_object(
     'fenced', hot.not_among(v_finished || case when v_are_free then '[]' else v_begun end, r.ended),
     'are_elsewhere', not v_are_free and hot.are_open(p_turn, v_looked_at), 'at', extract(epoch from v_at),
@@ -559,12 +570,18 @@ begin
     'respond', v_respond, 'material', case when v_is_last then hot.reply_material(p_turn) end, 'events', r.told);
 end $$;
 
--- Takes the locks that the record of a turn's steps needs, the turn's and that of its conversation's memory, unless
--- somebody else has one of them.
+-- Takes the locks that the record of a turn's steps needs, those of the conversation, the turn and the conversation's
+-- memory, unless somebody else has one of them.
 create function hot.is_free_to_advance(p_turn uuid) returns boolean language plpgsql as $$
 declare
   t turns;
 begin
+  perform from conversations c
+   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
+     for no key update skip locked;
+  if not found then
+    return false;
+  end if;
   select * into t from turns where id = p_turn for no key update skip locked;
   return found and pg_try_advisory_xact_lock(hot.memory_lock(t.tenant_id, t.conversation_id));
 end $$;
