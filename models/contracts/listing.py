@@ -69,7 +69,7 @@ class AuditView(Contract):
     turn_id: str | None
     kind: str
     """Of a conversation: `turn.received`, `message.merged`, `message.changed`, `message.hidden`, `plan.recorded`,
-    `call.claimed`, `calls.ended`, `call.delayed`, `approval.requested`, `approval.decided`, `step.decided`,
+    `calls.claimed`, `calls.ended`, `call.delayed`, `approval.requested`, `approval.decided`, `step.decided`,
     `turn.finished`, `delivery.ended`, `delivery.confirmed`, `delivery.redriven`, `callback.ended`, `callback.redriven`,
     `feedback.given`, `conversation.paused`, `conversation.resumed`, `message.written`, `conversation.erased`,
     `conversation.exported`. Of the tenant itself: `tenant.created`, `key.created` and so on."""

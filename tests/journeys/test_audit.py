@@ -71,10 +71,10 @@ def test_all_that_happens_in_a_conversation_is_in_its_chain(
     assert [record["kind"] for record in records if record["kind"] != "delivery.ended"] == [
         "turn.received",
         "plan.recorded",
-        "call.claimed",
+        "calls.claimed",
         "approval.requested",
         "approval.decided",
-        "call.claimed",
+        "calls.claimed",
         "calls.ended",
         "turn.finished",
         "feedback.given",

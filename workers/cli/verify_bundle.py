@@ -55,7 +55,7 @@ def is_signed(key: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def wrong_records(bundle: dict[str, Any]) -> Iterator[str]:
-    before, bare, expected = "", [], 1
+    before, bare, expected = "", list[int](), 1
     for record in bundle["records"]:
         seq, content, digest = record["seq"], record["content"], record["digest"]
         if seq != expected:

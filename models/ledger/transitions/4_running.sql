@@ -33,32 +33,22 @@ create function hot.purpose(p_turn uuid, p_step text) returns text language sql 
 $$;
 
 -- Notes which call with an effect a claimed step is about to make, unless another step of its turn makes the same one,
--- has made it, or may have. In a caller's own plan, two that say another purpose are two. The note is audited: it is
--- there before the effect, whatever becomes of the worker. Out: {is_ours: whether the claim still holds, rival: the
--- other step or null}.
+-- has made it, or may have. In a caller's own plan, two that say another purpose are two. Out: {is_ours: whether the
+-- claim still holds, rival: the other step or null}.
 create function hot.begin_effect(p_turn uuid, p_step text, p_attempt int, p_hash text)
 returns jsonb language plpgsql as $$
 declare
-  t turns;
-  s steps;
   v_rival text;
 begin
-  perform hot.lock_conversation(p_turn);
-  select * into t from turns where id = p_turn for no key update;
+  perform 1 from turns where id = p_turn for no key update;
   select o.id into v_rival from steps o
    where o.turn_id = p_turn and o.id <> p_step and o.effect <> 'read' and o.input_hash = p_hash
      and (o.status in ('running', 'succeeded', 'unknown') or (o.status = 'pending' and o.unsure))
      and hot.purpose(p_turn, o.id) is not distinct from hot.purpose(p_turn, p_step)
    order by o.revision, o.position limit 1;
   update steps set input_hash = p_hash
-   where turn_id = p_turn and id = p_step and attempt = p_attempt and status = 'running' and v_rival is null
-  returning * into s;
-  if found then
-    perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'call.claimed', jsonb_strip_nulls(jsonb_build_object(
-      'user', t.person -> 'id', 'step', s.id, 'tool', s.tool, 'effect', s.effect, 'attempt', s.attempt,
-      'worker', s.worker, 'input_hash', p_hash)));
-  end if;
-  return jsonb_build_object('is_ours', s.id is not null, 'rival', v_rival);
+   where turn_id = p_turn and id = p_step and attempt = p_attempt and status = 'running' and v_rival is null;
+  return jsonb_build_object('is_ours', found, 'rival', v_rival);
 end $$;
 
 -- Starts a step that hot.next_of_lane has found, if it is ready and, with `p_reads_only`, only reads; under its turn's
@@ -271,6 +261,31 @@ create function hot.started(p_claimed jsonb, p_worker text) returns jsonb langua
     from jsonb_path_query(p_claimed, '$[*].step ? (@.waits.size() == 0)') s
 $$;
 
+-- Takes the conversation's lock where one of these lanes has a call with an effect, the claim of which is audited.
+create function hot.lock_for_effects(p_turn uuid, p_lanes jsonb) returns void language plpgsql as $$
+begin
+  if exists (select from steps where turn_id = p_turn and effect <> 'read' and id in (
+       select step from jsonb_array_elements(p_lanes) lane, jsonb_array_elements_text(lane) step)) then
+    perform hot.lock_conversation(p_turn);
+  end if;
+end $$;
+
+-- Appends a record of the calls with an effect among the steps that a worker has claimed: it is there before the
+-- effect, whatever becomes of the worker. The caller holds the locks of the conversation and the turn.
+create function hot.audit_claims(p_turn turns, p_claimed jsonb, p_worker text) returns void language plpgsql as $$
+declare
+  v_calls jsonb;
+begin
+  select jsonb_agg(jsonb_build_object(
+           'step', s -> 'id', 'tool', s -> 'tool', 'effect', s -> 'effect', 'attempt', s -> 'attempt',
+           'worker', p_worker, 'args_sha256', encode(sha256(convert_to(s ->> 'args', 'UTF8')), 'hex')))
+    into v_calls from jsonb_path_query(p_claimed, '$[*].step ? (@.effect != "read")') s;
+  if v_calls is not null then
+    perform hot.append_audit(p_turn.tenant_id, p_turn.conversation_id, p_turn.id, 'calls.claimed', jsonb_strip_nulls(
+      jsonb_build_object('user', p_turn.person -> 'id', 'calls', v_calls)));
+  end if;
+end $$;
+
 -- Claims of lanes [[step ids]] what can be claimed. Verdict: claimed (of at least one); done (every step of the lanes
 -- is final); or why not: closed (the turn is neither planned nor run), stale (another generation), busy (somebody holds
 -- the step), early (a need is not final, or its time has not come).
@@ -281,6 +296,7 @@ declare
   v_claimed jsonb;
   v_at timestamptz;
 begin
+  perform hot.lock_for_effects(p_turn, p_lanes);
   select * into t from turns where id = p_turn for no key update;
   if not found then
     return jsonb_build_object('verdict', 'closed');
@@ -295,6 +311,7 @@ begin
       then 'closed' else 'done' end);
   end if;
   v_claimed := hot.claim_of(t, p_lanes, false, p_worker, p_lease_ms, v_at);
+  perform hot.audit_claims(t, v_claimed, p_worker);
   return jsonb_build_object(
     'verdict', case when v_claimed = '[]' then 'done' when v_claimed @? '$[*].step.id' then 'claimed'
                     when v_claimed #>> '{-1,status}' <> 'pending' then 'busy' else 'early' end,

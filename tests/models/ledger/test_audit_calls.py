@@ -2,7 +2,6 @@
 
 import hashlib
 from typing import Any
-from uuid import UUID
 
 import orjson
 import pytest
@@ -13,7 +12,7 @@ from tests.models.ledger.parking import delay
 from tests.models.ledger.stopping import WRITE, claim, close, end, lose, record
 from tests.models.ledger.taking_over import pause
 from turnloom.models.connections.database import statement, transaction
-from turnloom.models.ledger import audit, conversations, recovery, steps
+from turnloom.models.ledger import audit, conversations, recovery
 from turnloom.models.tables.audit import AuditRow
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -42,13 +41,6 @@ def calls() -> list[dict[str, Any]]:
 def sha256(value: object) -> str:
     """Return the digest of a value as Postgres writes jsonb. Objects have one field here."""
     return hashlib.sha256(orjson.dumps(value).replace(b":", b": ").replace(b",", b", ")).hexdigest()
-
-
-def begin_write(turn_id: UUID, name: str = "w") -> None:
-    """Claim a write, and note that it is about to act."""
-    claim(turn_id, name)
-    with statement() as db:
-        assert steps.begin_effect(db, turn_id, name, 1, "the call").is_ours
 
 
 def test_a_plan_and_a_call_are_recorded() -> None:
@@ -94,38 +86,31 @@ def test_calls_that_end_together_are_one_record() -> None:
 def test_a_call_with_an_effect_is_recorded_before_it_is_made() -> None:
     """Whatever becomes of its worker, the log has who was about to do what."""
     turn = running_turn(WRITE, **PERSON)
-    begin_write(turn.id)
+    claim(turn.id, "w")
 
-    (begun,) = records("call.claimed")
-    assert begun.content == {
-        "user": "u1",
-        "step": "w",
-        "tool": "sim.write",
-        "effect": "write",
-        "attempt": 1,
-        "worker": "worker/1",
-        "input_hash": "the call",
-    }
+    (claimed,) = records("calls.claimed")
+    called = {"step": "w", "tool": "sim.write", "effect": "write", "attempt": 1, "worker": "worker/1"}
+    assert claimed.content == {"user": "u1", "calls": [{**called, "args_sha256": sha256({"value": 7})}]}
 
 
 def test_a_write_that_ends_after_its_turn_is_recorded() -> None:
     """The turn was cancelled and answered meanwhile."""
     turn = running_turn(WRITE)
-    begin_write(turn.id)
+    claim(turn.id, "w")
     closed = close(turn.id)
     assert closed is not None
     assert closed.respond is not None
     end(turn.id, closed.respond)
     record(turn.id, "w")
 
-    assert kinds()[2:] == ["call.claimed", "turn.finished", "calls.ended"]
+    assert kinds()[2:] == ["calls.claimed", "turn.finished", "calls.ended"]
     assert [(call["step"], call["status"]) for call in calls()] == [("w", "succeeded")]
 
 
 def test_a_write_that_ends_after_its_conversation_was_erased_is_recorded() -> None:
     """The record has no content of the conversation's, and the chain still verifies."""
     turn = running_turn(WRITE)
-    begin_write(turn.id)
+    claim(turn.id, "w")
     closed = close(turn.id)
     assert closed is not None
     assert closed.respond is not None
@@ -142,7 +127,7 @@ def test_a_write_that_ends_after_its_conversation_was_erased_is_recorded() -> No
 def test_a_write_whose_worker_was_lost_is_recorded_as_unknown() -> None:
     """Nobody knows what has become of it, and the log says so."""
     turn = running_turn(WRITE)
-    begin_write(turn.id)
+    claim(turn.id, "w")
     close(turn.id)
     lose(turn.id)
     with statement() as db:
