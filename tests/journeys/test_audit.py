@@ -21,6 +21,8 @@ from tests.journeys.telegram_bot import ACCOUNT, telegram_bot
 from turnloom.workers.broker.app import app
 from turnloom.workers.embedded.stack import Stack
 
+pytestmark = pytest.mark.timeout(120)  # the first test may also have to start the stack
+
 
 def audit(python: list[str], stack: Stack, *words: str) -> subprocess.CompletedProcess[str]:
     command = [*python, "-m", "turnloom.workers.cli", "audit", *words]
@@ -60,7 +62,6 @@ def test_records_that_a_superuser_removes_are_missed(
     assert (whole, [fault["message"].partition(":")[0] for fault in gone]) == ([], ["the record is missing"])
 
 
-@pytest.mark.timeout(120)  # it may also have to start the stack
 def test_all_that_happens_in_a_conversation_is_in_its_chain(
     stack: Stack, loaded_python: list[str], tmp_path: Path
 ) -> None:
