@@ -24,7 +24,9 @@ from turnloom.web import (
     limits,
     metrics,
     openapi,
+    quality,
     request_ids,
+    rollouts,
     security_headers,
     takeover,
     traces,
@@ -80,7 +82,8 @@ def create_app() -> APIFlask:
     errors.handle_errors(app)
     openapi.document(app)
     of_callers = (turns, traces, approvals, feedback, event_stream, conversations, takeover, usage, users, catalogue)
-    for part in (*of_callers, completions, assistant, channels, health, metrics, openapi):
+    of_operators = (quality, rollouts)
+    for part in (*of_callers, *of_operators, completions, assistant, channels, health, metrics, openapi):
         app.register_blueprint(part.blueprint)
     return app
 

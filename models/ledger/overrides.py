@@ -30,15 +30,16 @@ def write(db: Session, tenant_id: UUID, name: str, text: str | None, by: str) ->
     return version
 
 
-def stand(db: psycopg.Connection, tenant_id: UUID) -> tuple[str, int]:
-    """Return a tenant's name and its number of changes, a cheap way to detect a change."""
+def stand(db: psycopg.Connection, tenant_id: UUID) -> tuple[str, int, list[UUID]]:
+    """Return a tenant's name, its number of changes and its running rollouts, a cheap way to detect a change."""
     row = db.execute(
-        "SELECT t.name, (SELECT coalesce(max(o.version), 0) FROM overrides o WHERE o.tenant_id = t.id)"
+        "SELECT t.name, (SELECT coalesce(max(o.version), 0) FROM overrides o WHERE o.tenant_id = t.id),"
+        " array(SELECT r.id FROM rollouts r WHERE r.tenant_id = t.id AND r.ended_at IS NULL ORDER BY r.id)"
         " FROM tenants t WHERE t.id = %s",
         (tenant_id,),
         prepare=True,
     ).fetchone()
-    return row or ("", 0)
+    return row or ("", 0, [])
 
 
 def active(db: Session, tenant_id: UUID) -> dict[str, str]:

@@ -44,6 +44,7 @@ COMMANDS = {
     "mcp": "turnloom.workers.cli.mcp:mcp",
     "audit": "turnloom.workers.cli.audit:audit",
     "prompts": "turnloom.workers.cli.prompts:prompts",
+    "rollout": "turnloom.workers.cli.rollout:rollout",
     "doctor": "turnloom.workers.cli.doctor:doctor",
     "offline-llm": "turnloom.workers.cli.offline:offline_llm",
 }
