@@ -62,7 +62,7 @@ class TurnRecord(Contract):
     """The conversation's slots after it."""
     reply: str | None = None
     artifacts: list[dict[str, Any]] = Field(default_factory=list)
-    """Of each artifact its kind, and how many rows or fields it has."""
+    """Of each artifact `{kind, size}`. The size is how many rows, options, days or facts it has."""
     question: dict[str, Any] | None = None
     """Fields and choices of the question, if it asked one."""
     grounded: bool | None = None

@@ -4,7 +4,7 @@ In: both turns.  Out: each way in which they differ, in words. Ids of steps, the
 that one side spells out, and the wording of a reply are no difference. Pure.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
@@ -105,19 +105,19 @@ def _artifacts(recorded: TurnRecord, replayed: TurnRecord) -> Iterator[Differenc
     yield from count_differences("artifacts", before, after, "is shown")
     for kind in sorted(was.keys() & now.keys()):
         if len(was[kind]) == len(now[kind]) and was[kind] != now[kind]:
-            yield value_difference("artifacts", kind, f"size of {kind}", was[kind], now[kind])
+            yield value_difference("artifacts", kind, f"size of {kind}", _alone(was[kind]), _alone(now[kind]))
 
 
-def _by_kind(turn: TurnRecord) -> dict[str, list[dict[str, Any]]]:
-    kinds = sorted({str(each.get("kind")) for each in turn.artifacts})
-    return {
-        kind: sorted(
-            ({name: size for name, size in each.items() if name != "kind"} for each in turn.artifacts
-             if str(each.get("kind")) == kind),
-            key=canonical,
-        )
-        for kind in kinds
-    }  # fmt: skip
+def _by_kind(turn: TurnRecord) -> dict[str, list[Any]]:
+    """Return the sizes of the artifacts of each kind."""
+    sizes: dict[str, list[Any]] = defaultdict(list)
+    for each in turn.artifacts:
+        sizes[str(each.get("kind"))].append(each.get("size"))
+    return {kind: sorted(found, key=canonical) for kind, found in sizes.items()}
+
+
+def _alone(sizes: list[Any]) -> Any:
+    return sizes[0] if len(sizes) == 1 else sizes
 
 
 def _question(recorded: TurnRecord, replayed: TurnRecord) -> Iterator[Difference]:

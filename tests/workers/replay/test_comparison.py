@@ -95,9 +95,9 @@ DIFFERENCES: dict[str, tuple[TurnRecord, TurnRecord, list[str]]] = {
         ["slot adults is 3, was 2", 'slot city is left out, was "Rome"'],
     ),
     "an artifact is missing, another is larger": (
-        turn(artifacts=[{"kind": "table", "rows": 2}, {"kind": "link", "fields": 1}]),
-        turn(artifacts=[{"kind": "table", "rows": 3}]),
-        ["link is shown never, was once", 'size of table is [{"rows": 3}], was [{"rows": 2}]'],
+        turn(artifacts=[{"kind": "table", "size": 2}, {"kind": "link", "size": 1}]),
+        turn(artifacts=[{"kind": "table", "size": 3}]),
+        ["link is shown never, was once", "size of table is 3, was 2"],
     ),
     "something else is asked": (
         turn(question=QUESTION),
