@@ -34,6 +34,7 @@ from turnloom.web import (
     users,
 )
 from turnloom.web.catalogue import Catalogue
+from turnloom.web.console import page
 from turnloom.web.openai_front import assistant, completions
 
 _TOLD = [
@@ -80,7 +81,7 @@ def create_app() -> APIFlask:
     errors.handle_errors(app)
     openapi.document(app)
     of_callers = (turns, traces, approvals, feedback, event_stream, conversations, takeover, usage, users, catalogue)
-    for part in (*of_callers, completions, assistant, channels, health, metrics, openapi):
+    for part in (*of_callers, completions, assistant, channels, health, metrics, openapi, page):
         app.register_blueprint(part.blueprint)
     return app
 

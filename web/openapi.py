@@ -7,7 +7,7 @@ from typing import Any
 
 import flask_swagger_ui
 from apiflask import APIBlueprint, APIFlask
-from flask import Response, redirect, send_from_directory
+from flask import Response, send_from_directory
 from werkzeug.exceptions import NotFound
 
 from turnloom.models.contracts.chat import OpenAIError
@@ -33,12 +33,6 @@ tenant: such things get 404. While the database is down, any request may get 503
 """.strip()
 
 blueprint = APIBlueprint("document", __name__, enable_openapi=False)
-
-
-@blueprint.get("/")
-def index() -> Any:
-    """Send people to the documentation."""
-    return redirect("docs")
 
 
 @blueprint.get("/docs")

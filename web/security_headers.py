@@ -37,7 +37,8 @@ class _Guarded:
 
 
 def _further(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the headers that an answer still lacks. A page may have a stricter policy of its own."""
     said = dict(headers)
     if said.get("Content-Type", "").startswith("text/html"):
-        return _OF_PAGES
+        return [header for header in _OF_PAGES if header[0] not in said]
     return _OF_DATA if "Cache-Control" in said else _UNKEPT

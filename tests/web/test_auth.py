@@ -21,7 +21,17 @@ from turnloom.models.runtime.settings import ROOT
 from turnloom.web.auth import KnownKeys
 
 _WEBHOOK = "/v1/channels/<channel>/<account>"  # the provider's signature is the key: tests/web/test_channels.py
-_OPEN = {"/", "/docs", "/docs/assets/<name>", "/openapi.json", "/healthz", "/readyz", "/metrics", _WEBHOOK}
+_OPEN = {
+    "/",
+    "/console/assets/<name>",
+    "/docs",
+    "/docs/assets/<name>",
+    "/openapi.json",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    _WEBHOOK,
+}
 
 
 def _guarded(app: APIFlask) -> list[tuple[str, Rule]]:

@@ -1,0 +1,68 @@
+// The console: who is signed in, and which page is shown. A page's address is its hash: `#/chat/CONVERSATION`.
+
+import "./styles/base.css";
+import "./styles/chat.css";
+import "./styles/plan.css";
+import { currentSession, signOut } from "./api.js";
+import { ChatPage } from "./chat/chat_page.js";
+import { fill, h, icon, say, set } from "./dom.js";
+import { signInForm } from "./sign_in.js";
+
+const PAGES = {
+  chat: { name: "Chat", make: async () => new ChatPage() },
+};
+const shell = document.getElementById("console");
+const main = document.getElementById("main");
+const made = new Map();
+let session = null;
+
+async function begin() {
+  try {
+    session = await currentSession();
+  } catch (problem) {
+    const again = h("button", { type: "button", class: "primary", on: { click: begin } }, "Try again");
+    return void fill(main, h("div", { class: "alone" }, h("p", { role: "alert" }, problem.message), again));
+  }
+  if (session) enter(session);
+  else leave();
+}
+
+function enter(signedIn) {
+  session = signedIn;
+  shell.dataset.state = "signed-in";
+  const links = Object.entries(PAGES).map(([page, { name }]) => h("a", { href: `#/${page}`, "data-page": page }, icon(page), h("span", {}, name)));
+  fill(document.getElementById("pages"), links);
+  show();
+}
+
+function leave() {
+  session = null;
+  shell.dataset.state = "signed-out";
+  made.clear();
+  fill(main, signInForm(enter));
+  document.getElementById("key").focus();
+}
+
+async function show() {
+  if (!session) return;
+  const [, name = "", rest = ""] = location.hash.match(/^#\/([a-z]*)\/?(.*)$/) ?? [];
+  const page = PAGES[name] ? name : "chat";
+  for (const link of document.querySelectorAll("[data-page]")) set(link, "aria-current", link.dataset.page === page && "page");
+  if (!made.has(page)) made.set(page, await PAGES[page].make());
+  const { element } = made.get(page);
+  if (main.firstChild !== element) fill(main, element);
+  document.title = `${PAGES[page].name} – Turnloom`;
+  try {
+    await made.get(page).open(decodeURIComponent(rest) || undefined);
+  } catch (problem) {
+    fill(main, h("div", { class: "alone" }, h("p", { role: "alert" }, problem.message), h("a", { class: "button", href: `#/${page}` }, "Back")));
+  }
+}
+
+document.getElementById("sign-out").addEventListener("click", async () => {
+  await signOut().catch((problem) => say(document.getElementById("announcements"), problem.message));
+  leave();
+});
+addEventListener("hashchange", show);
+addEventListener("signed-out", () => session && leave());
+begin();
