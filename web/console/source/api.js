@@ -34,19 +34,18 @@ export async function open(method, path, { body, signal, headers = {} } = {}) {
   return answer;
 }
 
-/** Return who is signed in; null if nobody is. */
+/** Return the session; null if nobody is signed in. A page of the embedded stack signs in by itself. */
 export async function currentSession() {
   try {
-    return remembered(await call("GET", "v1/console/session"));
+    return remembered(await call("GET", "v1/console/session").catch((problem) => unlessSignedOut(problem, () => signIn())));
   } catch (problem) {
-    if (problem.status === 401) return null;
-    throw problem;
+    return unlessSignedOut(problem, () => null);
   }
 }
 
-/** Sign in with a key, which is not kept here. */
+/** Sign in with a key, which is not kept here; without one, as the embedded stack allows on its own machine. */
 export async function signIn(key) {
-  return remembered(await call("POST", "v1/console/session", { key }));
+  return remembered(await call("POST", "v1/console/session", key ? { key } : {}));
 }
 
 /** End the session. */
@@ -58,6 +57,11 @@ export async function signOut() {
 /** Write a path of which parts come from outside: `` path`v1/turns/${id}` ``. */
 export function path(parts, ...values) {
   return parts.reduce((whole, part, place) => whole + encodeURIComponent(values[place - 1]) + part);
+}
+
+function unlessSignedOut(problem, otherwise) {
+  if (problem.status === 401) return otherwise();
+  throw problem;
 }
 
 function remembered(session) {

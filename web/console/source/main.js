@@ -3,13 +3,19 @@
 import "./styles/base.css";
 import "./styles/chat.css";
 import "./styles/plan.css";
+import "./styles/lists.css";
 import { currentSession, signOut } from "./api.js";
 import { ChatPage } from "./chat/chat_page.js";
 import { fill, h, icon, say, set } from "./dom.js";
 import { signInForm } from "./sign_in.js";
 
 const PAGES = {
-  chat: { name: "Chat", make: async () => new ChatPage() },
+  chat: { name: "Chat", isFor: ({ scopes }) => scopes.includes("turns:read"), make: async (signedIn) => new ChatPage(signedIn) },
+  turns: {
+    name: "Turns",
+    isFor: ({ scopes }) => scopes.includes("admin"),
+    make: async (signedIn) => new (await import("./turns/turns_page.js")).TurnsPage(signedIn),
+  },
 };
 const shell = document.getElementById("console");
 const main = document.getElementById("main");
@@ -30,7 +36,8 @@ async function begin() {
 function enter(signedIn) {
   session = signedIn;
   shell.dataset.state = "signed-in";
-  const links = Object.entries(PAGES).map(([page, { name }]) => h("a", { href: `#/${page}`, "data-page": page }, icon(page), h("span", {}, name)));
+  const allowed = Object.entries(PAGES).filter(([, { isFor }]) => isFor(signedIn));
+  const links = allowed.map(([page, { name }]) => h("a", { href: `#/${page}`, "data-page": page }, icon(page), h("span", {}, name)));
   fill(document.getElementById("pages"), links);
   show();
 }
@@ -45,15 +52,15 @@ function leave() {
 
 async function show() {
   if (!session) return;
-  const [, name = "", rest = ""] = location.hash.match(/^#\/([a-z]*)\/?(.*)$/) ?? [];
+  const [, name = "", rest = "", query = ""] = location.hash.match(/^#\/([a-z]*)\/?([^?]*)\??(.*)$/) ?? [];
   const page = PAGES[name] ? name : "chat";
   for (const link of document.querySelectorAll("[data-page]")) set(link, "aria-current", link.dataset.page === page && "page");
-  if (!made.has(page)) made.set(page, await PAGES[page].make());
+  if (!made.has(page)) made.set(page, await PAGES[page].make(session));
   const { element } = made.get(page);
   if (main.firstChild !== element) fill(main, element);
   document.title = `${PAGES[page].name} – Turnloom`;
   try {
-    await made.get(page).open(decodeURIComponent(rest) || undefined);
+    await made.get(page).open(decodeURIComponent(rest) || undefined, query);
   } catch (problem) {
     fill(main, h("div", { class: "alone" }, h("p", { role: "alert" }, problem.message), h("a", { class: "button", href: `#/${page}` }, "Back")));
   }

@@ -5,8 +5,8 @@ import { fill, h, say } from "../dom.js";
 import { moment } from "../format.js";
 import { jsonView } from "../json_view.js";
 
-/** Return the card of a step that waits for approval. */
-export function approvalCard(turn, step) {
+/** Return the card of a step that waits for approval. `mayDecide`: whether the key may approve and reject. */
+export function approvalCard(turn, step, mayDecide) {
   const shown = step.approval.args_hash;
   const reason = h("input", { type: "text", maxlength: "2000", placeholder: "Reason (optional)", "aria-label": "Reason" });
   const told = h("p", { class: "problem", role: "alert" });
@@ -37,16 +37,16 @@ export function approvalCard(turn, step) {
     h("p", {}, h("code", {}, step.tool)),
     jsonView(step.args ?? {}),
     bound,
-    h("div", { class: "row" }, reason, approve, reject),
+    mayDecide && h("div", { class: "row" }, reason, approve, reject),
     told,
   );
 }
 
 /** Keep a place filled with the cards of a turn's steps that wait. A card stays as it is while its arguments do. */
-export function showApprovals(place, turn) {
+export function showApprovals(place, turn, mayDecide) {
   const waiting = turn.state.planned.filter((step) => step.status === "waiting_approval" && step.approval);
   const key = waiting.map((step) => `${step.id} ${step.approval.args_hash}`).join("\n");
   if (place.dataset.key === key) return;
   place.dataset.key = key;
-  fill(place, waiting.map((step) => approvalCard(turn, step)));
+  fill(place, waiting.map((step) => approvalCard(turn, step, mayDecide)));
 }

@@ -16,7 +16,8 @@ export class ChatPage {
   #chosen = null;
   #read = null;
 
-  constructor() {
+  constructor(session) {
+    this.may = new Set(session.scopes);
     this.conversation = new Conversation();
     this.agents = h("select", { id: "agent", on: { change: () => this.#describe() } });
     this.about = h("p", { class: "hint about", hidden: true });
@@ -28,7 +29,7 @@ export class ChatPage {
     const fresh = h("a", { class: "button", href: `#/chat/${NEW}` }, icon("plus"), "New conversation");
     const pick = h("label", { class: "pick", for: "agent" }, h("span", { class: "unseen" }, "Agent"), this.agents);
     const head = h("header", { class: "bar" }, h("h1", { class: "unseen" }, "Chat"), pick, fresh);
-    const chat = h("section", { class: "chat", "aria-label": "Chat" }, head, this.about, this.log, this.problem, this.composer.element);
+    const chat = h("section", { class: "chat", "aria-label": "Chat" }, head, this.about, this.log, this.problem, this.#foot());
     this.element = h("div", { class: "chat-page" }, chat, this.plan.element);
     this.#read = this.#readAgents();
   }
@@ -67,6 +68,11 @@ export class ChatPage {
     if (!quietly) this.element.classList.add("with-plan");
     if (!turn.state.document) await turn.reload().catch((problem) => say(this.problem, problem.message));
     if (stepId) this.plan.openStep(stepId, path);
+  }
+
+  #foot() {
+    if (this.may.has("turns:write")) return this.composer.element;
+    return h("p", { class: "hint foot" }, "Your key may read conversations, and not write in them.");
   }
 
   #take(conversation) {
@@ -126,7 +132,8 @@ export class ChatPage {
     const agent = this.profiles?.get(this.agents.value);
     if (!agent) return;
     say(this.about, agent.description);
-    const examples = agent.suggestions.map((text) => h("button", { type: "button", class: "suggestion", on: { click: () => this.send(text) } }, text));
+    const suggestions = this.may.has("turns:write") ? agent.suggestions : [];
+    const examples = suggestions.map((text) => h("button", { type: "button", class: "suggestion", on: { click: () => this.send(text) } }, text));
     fill(this.welcome, h("h2", {}, `Ask ${agent.name}`), h("p", {}, agent.description), h("div", { class: "row" }, ...examples));
   }
 }

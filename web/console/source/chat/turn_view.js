@@ -11,7 +11,7 @@ import { replyNodes } from "./reply_text.js";
 
 const SILENT_MS = 6_000;
 
-/** The elements of one turn. `chat` has `show(turn, stepId, path)`, `send(text)` and `isLast(turn)`. */
+/** The elements of one turn. `chat` has `show(turn, stepId, path)`, `send(text)` and the scopes `may`. */
 export class TurnView {
   #shown = {};
 
@@ -41,16 +41,16 @@ export class TurnView {
     this.#once("asked", this.turn.messages.length, () => fill(this.asked, this.turn.messages.map(message)));
     say(this.status, this.#progress());
     this.status.setAttribute("aria-label", `${this.#progress()}. Show the plan`);
-    this.cancel.hidden = state.isFinal;
+    this.cancel.hidden = state.isFinal || !this.chat.may.has("turns:write");
     this.why.hidden = state.isFinal || this.why.hidden;
-    showApprovals(this.approvals, this.turn);
+    showApprovals(this.approvals, this.turn, this.chat.may.has("approvals:decide"));
     this.#drawReply(state);
     this.#once("note", this.#notice(), (notice) => say(this.note, notice));
   }
 
   /** Show or hide what only the last turn offers: choices and suggestions. */
   offer(isLast) {
-    this.choices.hidden = !isLast;
+    this.choices.hidden = !isLast || !this.chat.may.has("turns:write");
   }
 
   #drawReply(state) {
@@ -63,7 +63,7 @@ export class TurnView {
       fill(this.choices, this.#offered(reply));
       if (this.#shown.live) announce(reply.text);
     });
-    this.#once("foot", state.isFinal, (isFinal) => isFinal && fill(this.foot, rating(this.turn.id)));
+    this.#once("foot", state.isFinal, (isFinal) => isFinal && this.chat.may.has("turns:write") && fill(this.foot, rating(this.turn.id)));
   }
 
   #offered({ question, suggestions }) {

@@ -86,9 +86,8 @@ export class PlanGraph {
     }
     const begin = performance.now();
     this.#layOut(shape);
-    const took = performance.now() - begin;
-    this.#nextLayout = performance.now() + 4 * took;
-    this.element.dataset.layoutMs = took.toFixed(0);
+    const { duration } = performance.measure("plan laid out", { start: begin });
+    this.#nextLayout = performance.now() + 4 * duration;
   }
 
   #layOut(shape) {
@@ -117,25 +116,27 @@ export class PlanGraph {
   #newNode(id) {
     const tool = this.turn.steps.get(id).tool;
     const sign = svg("path", { class: "sign", transform: "translate(10 15)" });
-    const named = [svg("text", { class: "name", x: 34, y: 20 }, cut(id, 18)), svg("text", { class: "tool", x: 34, y: 36 }, cut(tool, 21))];
+    const named = [svg("text", { class: "name", x: 34, y: 20 }, cut(id, 18), " "), svg("text", { class: "tool", x: 34, y: 36 }, cut(tool, 21))];
+    // What the colours say, for those who do not see them. The node's name is its text.
+    const words = svg("text", { opacity: 0, "font-size": 1 });
     const group = svg(
       "g",
       { class: "node", role: "button", tabindex: "-1", "aria-pressed": "false", "data-step": id, on: { click: () => this.onChoose(id), keydown: (event) => this.#key(event, id), focus: () => this.#focused(id), blur: () => this.onPoint(null), pointerenter: (event) => event.pointerType === "mouse" && this.onPoint(id, group), pointerleave: () => this.onPoint(null) } },
-      svg("rect", { width: NODE.width, height: NODE.height, rx: 10 }), sign, ...named,
+      svg("rect", { width: NODE.width, height: NODE.height, rx: 10 }), sign, ...named, words,
     );
-    return { group, sign };
+    return { group, sign, words };
   }
 
   #paint() {
     const { turn } = this;
     const path = criticalPath(turn.planned.map((step) => ({ id: step.id, needs: step.needs, ms: timesOf(step).runMs })));
     const inPlan = new Set(turn.plans.find((plan) => plan.revision === this.revision)?.ids ?? turn.steps.keys());
-    for (const [id, { group, sign }] of this.#nodes) {
+    for (const [id, { group, sign, words }] of this.#nodes) {
       const step = turn.steps.get(id);
       if (!step) continue;
       const status = statusOf(step, turn);
       set(group, "class", `node ${status}${step.isDraft ? " draft" : ""}${path.has(id) ? " critical" : ""}${inPlan.has(id) ? "" : " faded"}`);
-      set(group, "aria-label", `${id}, ${step.tool}, ${STEP_WORDS[status]}${path.has(id) ? ", on the critical path" : ""}`);
+      say(words, ` ${STEP_WORDS[status]}${path.has(id) ? ", on the critical path" : ""}`);
       set(sign, "d", SIGNS[status]);
     }
     for (const [{ from, to }, line] of this.#edges) {
