@@ -24,6 +24,7 @@ from turnloom.web import (
     limits,
     metrics,
     openapi,
+    pictures,
     request_ids,
     security_headers,
     takeover,
@@ -80,7 +81,19 @@ def create_app() -> APIFlask:
     channels.install(app.extensions)
     errors.handle_errors(app)
     openapi.document(app)
-    of_callers = (turns, traces, approvals, feedback, event_stream, conversations, takeover, usage, users, catalogue)
+    of_callers = (
+        turns,
+        pictures,
+        traces,
+        approvals,
+        feedback,
+        event_stream,
+        conversations,
+        takeover,
+        usage,
+        users,
+        catalogue,
+    )
     for part in (*of_callers, completions, assistant, channels, health, metrics, openapi, page):
         app.register_blueprint(part.blueprint)
     return app

@@ -129,7 +129,7 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
     answers = operation["responses"]
     for answer in answers.values():
         for media_type, content in answer.get("content", {}).items():
-            if media_type.startswith("text/"):
+            if media_type.startswith(("text/", "image/")):
                 content["schema"] = _TEXT
     answers["500"] = _problem("Something went wrong on our side")
     answers["503"] = _problem("A service that we depend on is down; `Retry-After` says when to try again")

@@ -156,6 +156,7 @@ def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMa
         ("GET", "/v1/turns/x", "turns:read"),
         ("GET", "/v1/turns/x/events", "turns:read"),
         ("GET", "/v1/turns/x/graph.mmd", "turns:read"),
+        ("GET", "/v1/turns/x/graph.svg", "turns:read"),
         ("GET", "/v1/conversations", "admin"),
         ("GET", "/v1/conversations/x", "turns:read"),
         ("GET", "/v1/conversations/x/turns", "turns:read"),
