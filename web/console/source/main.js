@@ -1,5 +1,6 @@
 // The console: who is signed in, and which page is shown. A page's address is its hash: `#/chat/CONVERSATION`.
 
+import "uplot/dist/uPlot.min.css";
 import "./styles/base.css";
 import "./styles/chat.css";
 import "./styles/plan.css";
@@ -15,6 +16,11 @@ const PAGES = {
     name: "Turns",
     isFor: ({ scopes }) => scopes.includes("admin"),
     make: async (signedIn) => new (await import("./turns/turns_page.js")).TurnsPage(signedIn),
+  },
+  operations: {
+    name: "Operations",
+    isFor: ({ operator }) => operator,
+    make: async () => new (await import("./operations/operations_page.js")).OperationsPage(),
   },
 };
 const shell = document.getElementById("console");

@@ -5,7 +5,7 @@ import { Conversation } from "../chat/conversation.js";
 import { TurnView } from "../chat/turn_view.js";
 import { fill, h, say } from "../dom.js";
 import { readEvents } from "../event_stream.js";
-import { duration, moment, number, plain } from "../format.js";
+import { duration, moment, number, plain, timeOfDay } from "../format.js";
 import { jsonView } from "../json_view.js";
 import { LiveTurn } from "../live_turn.js";
 import { PlanPanel } from "../plan/plan_panel.js";
@@ -69,7 +69,7 @@ export class Story {
     if (this.#turn.id !== id) return;
     fill(
       this.more,
-      why && part("Where it stands", h("p", {}, why.message)),
+      why && !this.#turn.state.isFinal && part("Where it stands", h("p", {}, why.message)),
       this.may.has("conversations:write") && this.#takeover(told.conversation_id),
       part("Figures", factList(figures(told))),
       told.error && part("Error", jsonView(told.error)),
@@ -87,7 +87,7 @@ export class Story {
     const answer = await open("GET", path`v1/turns/${id}/events`);
     const { events } = readEvents(await answer.text());
     const told = events.filter(({ type }) => type !== "reply.delta");
-    return table(["", "When", "Event", "Data"], told.map(({ id: place, type, data: { at, turn_id, ...data } }) => [place, moment(at), type, plain(data)]));
+    return table(["", "When", "Event", "Data"], told.map(({ id: place, type, data: { at, turn_id, ...data } }) => [place, timeOfDay(at), type, plain(data)]));
   }
 
   #takeover(conversationId) {
@@ -127,7 +127,7 @@ function figures({ timings, usage, ...told }) {
   const times = { waited: timings.queued_ms, planned: timings.planning_ms, "ran tools": timings.tools_ms, answered: timings.responding_ms, "in all": timings.total_ms, "critical path": timings.critical_path_ms };
   const known = Object.entries(times).filter(([, ms]) => ms !== null).map(([name, ms]) => [name, duration(ms)]);
   const tokens = usage.llm_calls > 0 ? [["calls of the model", number(usage.llm_calls)], ["tokens in", number(usage.prompt_tokens)], ["tokens out", number(usage.completion_tokens)]] : [];
-  const cost = usage.cost === null ? [] : [["cost", `$${usage.cost.toFixed(5)}`]];
+  const cost = !usage.cost ? [] : [["cost", `$${usage.cost.toFixed(5)}`]];
   const from = told.account ? `${told.channel} ${told.account}` : told.channel;
   return [["agent", told.agent], ["mode", told.mode], ["priority", told.priority], ["channel", from], ["accepted", moment(told.created_at)], ...known, ...tokens, ...cost, ["turn", told.turn_id]];
 }
