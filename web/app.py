@@ -24,11 +24,14 @@ from turnloom.web import (
     limits,
     metrics,
     openapi,
+    operations,
     pictures,
     request_ids,
     security_headers,
+    sign_in,
     takeover,
     traces,
+    turn_search,
     turns,
     url_ids,
     usage,
@@ -81,20 +84,9 @@ def create_app() -> APIFlask:
     channels.install(app.extensions)
     errors.handle_errors(app)
     openapi.document(app)
-    of_callers = (
-        turns,
-        pictures,
-        traces,
-        approvals,
-        feedback,
-        event_stream,
-        conversations,
-        takeover,
-        usage,
-        users,
-        catalogue,
-    )
-    for part in (*of_callers, completions, assistant, channels, health, metrics, openapi, page):
+    of_turns = (turns, turn_search, pictures, traces, approvals, feedback, event_stream)
+    of_tenants = (conversations, takeover, usage, users, catalogue, sign_in)
+    for part in (*of_turns, *of_tenants, completions, assistant, channels, health, metrics, operations, openapi, page):
         app.register_blueprint(part.blueprint)
     return app
 

@@ -1,4 +1,4 @@
-"""Authenticate callers by their key, and check its scopes. A key that was looked up is trusted for a few seconds."""
+"""Authenticate callers by their key or the console's cookie, and check scopes. A key is trusted for a few seconds."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -14,6 +14,7 @@ from turnloom.models.ledger import keys
 from turnloom.models.ledger.keys import Caller
 from turnloom.models.runtime.ttl_cache import TtlCache
 from turnloom.web import request_gate
+from turnloom.web.session_cookie import session_of_request
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -86,6 +87,8 @@ def demand(scope: Scope) -> None:
 
 def _authenticate() -> Caller:
     plain = _presented_key()
+    if plain is None and (session := session_of_request()):
+        return session.caller
     if plain is None:
         raise Unauthorized("send a key: `Authorization: Bearer KEY` or `X-Api-Key: KEY`")
     known = cast("KnownKeys", current_app.extensions[_EXTENSION])

@@ -62,6 +62,40 @@ class TurnPage(Contract):
     """Hand it back as `cursor` for the next page; None at the end."""
 
 
+class FoundTurn(Contract):
+    """A turn that was searched for."""
+
+    turn_id: str
+    conversation_id: str
+    seq: int
+    agent: str
+    status: TurnStatus
+    channel: str
+    """`api`, or the channel that its message came from."""
+    account: str | None
+    """The account of the channel."""
+    user: str | None
+    """The id of the person who wrote the message."""
+    message: str
+    """Its first 300 characters."""
+    reply: str | None
+    """The first 300 characters of the reply's text."""
+    author: str | None
+    """The person who wrote the reply in place of the agent; None if the agent did."""
+    error: str | None
+    """The code of its error."""
+    created_at: Moment
+    finished_at: Moment | None
+
+
+class FoundTurns(Contract):
+    """Turns that were searched for, the last accepted first."""
+
+    items: list[FoundTurn]
+    next_cursor: str | None
+    """Hand it back as `cursor` for the next page; None at the end."""
+
+
 class AuditView(Contract):
     """A record of the audit chain."""
 

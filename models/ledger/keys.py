@@ -19,7 +19,7 @@ from turnloom.models.tables.tenants import KeyRow
 
 DEVELOPMENT_TENANT = "development"
 _NOTED_EVERY = timedelta(minutes=1)
-_IS_VALID = KeyRow.revoked_at.is_(None) & (KeyRow.expires_at.is_(None) | (KeyRow.expires_at > func.clock_timestamp()))
+IS_VALID = KeyRow.revoked_at.is_(None) & (KeyRow.expires_at.is_(None) | (KeyRow.expires_at > func.clock_timestamp()))
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def rotate(db: Session, key_id: UUID, overlap: timedelta) -> tuple[UUID, str]:
     Raises:
         NotFound: there is no such key, or it has been revoked or has expired.
     """
-    old = db.scalar(select(KeyRow).where(KeyRow.id == key_id, _IS_VALID).with_for_update())
+    old = db.scalar(select(KeyRow).where(KeyRow.id == key_id, IS_VALID).with_for_update())
     if old is None:
         raise NotFound(f"there is no valid key with the id {key_id}")
     lasts = old.expires_at - old.created_at if old.expires_at else None
@@ -82,12 +82,17 @@ def recognise(db: Session, of: bytes) -> Caller | None:
 
     The note is a minute old at most, so that a busy key does not become a row that everybody waits for.
     """
-    row = db.scalar(select(KeyRow).where(KeyRow.digest == of, _IS_VALID))
+    row = db.scalar(select(KeyRow).where(KeyRow.digest == of, IS_VALID))
     if row is None:
         return None
     is_due = KeyRow.last_used_at.is_(None) | (KeyRow.last_used_at <= func.clock_timestamp() - _NOTED_EVERY)
     noted = update(KeyRow).where(KeyRow.id == row.id, is_due)
     db.execute(noted.values(last_used_at=func.clock_timestamp()).execution_options(synchronize_session=False))
+    return caller_of(row)
+
+
+def caller_of(row: KeyRow) -> Caller:
+    """Return the tenant and the rights behind a key."""
     return Caller(row.tenant_id, row.id, frozenset(row.scopes), row.development)
 
 

@@ -40,7 +40,7 @@ def cookie(context: BrowserContext) -> dict[str, Any] | None:
 
 
 def test_the_embedded_stack_signs_in_by_itself(context: BrowserContext, console: Page) -> None:
-    """On this machine nobody is asked for a key. No script can read what stands for it, and no other site can use it."""
+    """On this machine nobody is asked for a key. No script can read the cookie, and no other site can use it."""
     kept = cookie(context)
 
     assert kept is not None

@@ -105,3 +105,41 @@ begin
   update conversations set audit_seq = c.audit_seq, audit_hash = c.audit_hash
    where tenant_id = p_tenant and id = p_conversation;
 end $$;
+
+-- Finds turns of a tenant, the last accepted first, at most p_limit. p_asked has what they must have, each key only if
+-- it counts: `status, agent, channel, account, tool, error, user, text` (words, as websearch_to_tsquery reads them),
+-- `since, until` (ids). Each query names just what is asked, so that Postgres can choose an index by what it knows of
+-- these values. The owner's rights, because under row-level security no index of texts and JSON could be used.
+create function hot.find_turns(p_tenant uuid, p_asked jsonb, p_limit int) returns setof uuid
+language plpgsql stable security definer set search_path = public, pg_temp as $$
+declare
+  v_forms constant jsonb := jsonb_build_object(
+    'status', 't.status = %L',
+    'agent', 't.agent = %L',
+    'channel', $f$split_part(t.channel, ':', 1) = %L$f$,
+    'account', $f$substr(t.channel, strpos(t.channel, ':') + 1) = %L$f$,
+    'error', $f$t.error ->> 'code' = %L$f$,
+    'user', $f$t.person ->> 'id' = %L$f$,
+    'tool', $f$exists (select from plans p where p.turn_id = t.id and p.tenant_id = t.tenant_id
+                        and jsonb_path_query_array(p.document, '$.steps[*].tool') ? %L)$f$,
+    'text', $f$to_tsvector('simple',
+                           regexp_replace(t.message, '([฀-໿က-႟ក-៿⺀-鿿가-힯豈-﫿])', ' \1 ', 'g'))
+               @@ websearch_to_tsquery('simple', %L)$f$,
+    'since', 't.id >= %L',
+    'until', 't.id < %L');
+  v_where text := format('t.tenant_id = %L', p_tenant);
+  v_field record;
+begin
+  perform hot.demand_tenant(p_tenant);
+  for v_field in select key, value from jsonb_each_text(p_asked) loop
+    v_where := v_where || ' and ' || format(v_forms ->> v_field.key, v_field.value);
+  end loop;
+  return query execute format(
+    $q$(select t.id from turns t where t.finished_at is not null and %1$s order by t.id desc limit %2$s)
+       union all
+       (select t.id from turns t
+         where t.status in ('queued', 'planning', 'running', 'responding') and %1$s order by t.id desc limit %2$s)
+       union all
+       (select t.id from turns t where t.status = 'waiting_approval' and %1$s order by t.id desc limit %2$s)
+       order by 1 desc limit %2$s$q$, v_where, p_limit);
+end $$;
