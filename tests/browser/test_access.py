@@ -1,5 +1,6 @@
 """Everybody can use the console: axe finds nothing serious, on any screen."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
@@ -7,7 +8,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import DESKTOP, PHONE, Look
-from tests.browser.speaking import choose_agent, say, wait_for_end
+from tests.browser.speaking import choose_agent, post_plan, say, wait_for_end
 from turnloom.web.console import page as console_page
 
 AXE = Path(console_page.__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
@@ -20,6 +21,8 @@ SCREENS = pytest.mark.parametrize(
 
 def faults(page: Page) -> list[str]:
     """Return what axe calls serious or critical."""
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed: `make page`")
     page.evaluate(AXE.read_text("utf-8"))
     found = page.evaluate("() => axe.run()")
     serious = [rule for rule in found["violations"] if rule["impact"] in ("serious", "critical")]
@@ -31,10 +34,8 @@ def faults(page: Page) -> list[str]:
 
 
 @SCREENS
-def test_nothing_serious_is_found(api: httpx2.Client, console: Page, look: Look) -> None:
+def test_the_chat_has_nothing_serious(console: Page, look: Look) -> None:
     """Neither before the first message, nor with a table and suggestions, nor with a step opened."""
-    if not AXE.is_file():
-        pytest.skip("axe-core is not installed: `make page`")
     first = faults(console)
     choose_agent(console, "hotel")
     say(console, "A room next weekend for 2 adults and a child of 5")
@@ -48,3 +49,26 @@ def test_nothing_serious_is_found(api: httpx2.Client, console: Page, look: Look)
     opened = faults(console)
 
     assert [first, answered, opened] == [[], [], []]
+
+
+@SCREENS
+def test_other_pages_have_nothing_serious(api: httpx2.Client, open_console: Callable[[str], Page], look: Look) -> None:
+    """The list of turns, a turn's story, the state of the deployment, an approval, the form to sign in."""
+    place, turn_id = post_plan(api, [{"id": "pay", "tool": "sim.approve", "args": {"value": 1}}])
+    seen_on = {
+        "#/turns": ".found a",
+        f"#/turns/{turn_id}": ".story .part",
+        "#/operations": ".chart canvas",
+        place: ".approval",
+    }
+    page = open_console("")
+    found = {}
+    for address, part in seen_on.items():
+        page.goto(f"/{address}")
+        page.locator(part).first.wait_for()
+        found[address] = faults(page)
+    page.get_by_role("button", name="Sign out").click()
+    page.locator("#key").wait_for()
+    found["signed out"] = faults(page)
+
+    assert found == dict.fromkeys(found, [])

@@ -59,10 +59,10 @@ export class LiveChart {
       return getComputedStyle(this.place).color;
     };
     const axis = { stroke: computed("--muted"), grid: { stroke: computed("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
-    const series = this.names.map((name, place) => ({ label: name.replace(/^p95 /, ""), stroke: computed(TONES[place % TONES.length]), width: 2, points: { show: false }, value: (_, value) => (value === null || value === undefined ? "–" : number(value)) }));
+    const series = this.names.map((name, place) => ({ label: name.replace(/^p95 /, ""), stroke: computed(TONES[place % TONES.length]), width: 2, points: { show: false } }));
     this.place.style.color = "";
     const scales = { y: { range: (_, low, high) => [0, Math.max(1, high * 1.15)] } };
-    const options = { width: this.place.clientWidth || 320, height: HEIGHT, scales, axes: [axis, { ...axis, size: 46 }], series: [{ label: "time" }, ...series], cursor: { drag: { x: false, y: false } } };
+    const options = { width: this.place.clientWidth || 320, height: HEIGHT, scales, axes: [axis, { ...axis, size: 46 }], series: [{ label: "time" }, ...series], cursor: { drag: { x: false, y: false } }, legend: { live: false } };
     this.#plot = new uPlot(options, data, this.place);
   }
 }

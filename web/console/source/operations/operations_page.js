@@ -74,7 +74,7 @@ function tilesOf({ recent, backlog, backlog_limit, queues, workers, dead_letters
     ["turns a minute", number(recent.per_minute)],
     ["failed lately", `${recent.failed} of ${recent.turns}`, recent.failed > 0 && "warn"],
     ["in work", `${number(inWork)} of ${number(backlog_limit)}`, inWork > backlog_limit / 2 && "warn"],
-    ["waits longest", oldest > 0 ? duration(oldest * 1_000) : "nothing waits", oldest > 30 && "bad"],
+    ["waits longest", oldest > 0 ? duration(oldest * 1_000) : "nothing", oldest > 30 && "bad"],
     ["workers", alive < workers.length ? `${alive} of ${workers.length}` : String(alive), alive < Math.max(1, workers.length) && "bad"],
     ["periodic tasks", beat === null ? "unknown" : beat ? "are sent" : "not sent", beat === false && "bad"],
     ["dead letters", number(letters), letters > 0 && "bad"],
