@@ -40,6 +40,7 @@ from turnloom.web import (
     users,
 )
 from turnloom.web.catalogue import Catalogue
+from turnloom.web.console import page
 from turnloom.web.openai_front import assistant, completions
 
 _TOLD = [
@@ -87,7 +88,7 @@ def create_app() -> APIFlask:
     openapi.document(app)
     of_turns = (turns, turn_search, pictures, traces, approvals, feedback, event_stream)
     of_tenants = (conversations, takeover, usage, users, catalogue, quality, rollouts, sign_in)
-    for part in (*of_turns, *of_tenants, completions, assistant, channels, health, metrics, operations, openapi):
+    for part in (*of_turns, *of_tenants, completions, assistant, channels, health, metrics, operations, openapi, page):
         app.register_blueprint(part.blueprint)
     return app
 

@@ -163,6 +163,8 @@ class AgentView(Contract):
     """Names of the tools it may call here."""
     max_depth: int | None
     max_fan_out: int | None
+    suggestions: list[str]
+    """What a user may begin with."""
 
 
 class AgentList(Contract):
