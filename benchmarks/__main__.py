@@ -24,6 +24,7 @@ from benchmarks import (
     recorded_tables,
     recovery,
     road,
+    search,
     size,
     start,
     streaming,
@@ -45,6 +46,7 @@ BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
     "fairness": fairness.run,
     "burst": burst.run,
     "growth": growth.run,
+    "search": search.run,
     "door": door.run,
     "start": start.run,
     # This one stops the workers, so it comes last.

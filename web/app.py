@@ -24,18 +24,23 @@ from turnloom.web import (
     limits,
     metrics,
     openapi,
+    operations,
+    pictures,
     quality,
     request_ids,
     rollouts,
     security_headers,
+    sign_in,
     takeover,
     traces,
+    turn_search,
     turns,
     url_ids,
     usage,
     users,
 )
 from turnloom.web.catalogue import Catalogue
+from turnloom.web.console import page
 from turnloom.web.openai_front import assistant, completions
 
 _TOLD = [
@@ -81,9 +86,9 @@ def create_app() -> APIFlask:
     channels.install(app.extensions)
     errors.handle_errors(app)
     openapi.document(app)
-    of_callers = (turns, traces, approvals, feedback, event_stream, conversations, takeover, usage, users, catalogue)
-    of_operators = (quality, rollouts)
-    for part in (*of_callers, *of_operators, completions, assistant, channels, health, metrics, openapi):
+    of_turns = (turns, turn_search, pictures, traces, approvals, feedback, event_stream)
+    of_tenants = (conversations, takeover, usage, users, catalogue, quality, rollouts, sign_in)
+    for part in (*of_turns, *of_tenants, completions, assistant, channels, health, metrics, operations, openapi, page):
         app.register_blueprint(part.blueprint)
     return app
 

@@ -1,4 +1,4 @@
-"""Authenticate callers by their key, and check its scopes. A key that was looked up is trusted for a few seconds."""
+"""Authenticate callers by their key or the console's cookie, and check scopes. A key is trusted for a few seconds."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -12,8 +12,10 @@ from turnloom.models.contracts.scope import Scope
 from turnloom.models.errors import PolicyDenied, Unauthorized
 from turnloom.models.ledger import keys
 from turnloom.models.ledger.keys import Caller
+from turnloom.models.runtime.operators import Operator, acting
 from turnloom.models.runtime.ttl_cache import TtlCache
 from turnloom.web import request_gate
+from turnloom.web.session_cookie import session_of_request
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -60,7 +62,8 @@ def requires(scope: Scope, *, reads: bool = True) -> Callable[[Callable[P, R]], 
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
             g.caller = _authenticate()
             demand(scope)
-            with request_gate.readers().passed() if reads else nullcontext():
+            gate = request_gate.readers().passed() if reads else nullcontext()
+            with gate, acting(Operator(key_id=g.caller.key_id)):
                 return view(*args, **kwargs)
 
         guarded.scope = scope  # type: ignore[attr-defined]  # for docs/reference/http.md
@@ -86,6 +89,8 @@ def demand(scope: Scope) -> None:
 
 def _authenticate() -> Caller:
     plain = _presented_key()
+    if plain is None and (session := session_of_request()):
+        return session.caller
     if plain is None:
         raise Unauthorized("send a key: `Authorization: Bearer KEY` or `X-Api-Key: KEY`")
     known = cast("KnownKeys", current_app.extensions[_EXTENSION])

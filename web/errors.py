@@ -11,6 +11,7 @@ from werkzeug.exceptions import HTTPException
 
 from turnloom.models.contracts.problem import Problem, ProblemError
 from turnloom.models.errors import RateLimited, TurnloomError, Unauthorized, Unavailable
+from turnloom.models.runtime.counters import counts
 from turnloom.models.runtime.logging import log
 from turnloom.web.openai_front.errors import in_openai_shape, speaks_openai
 from turnloom.web.request_ids import request_id
@@ -46,6 +47,8 @@ def fault(field: str, code: str, detail: str) -> dict[str, Any]:
 
 def _of_ours(error: TurnloomError) -> Response:
     headers: dict[str, str] = {}
+    if isinstance(error, RateLimited) or error.code == "overloaded":
+        counts().add("turnloom_requests_refused_total", error.code)
     if isinstance(error, (Unavailable, RateLimited)):
         headers["Retry-After"] = str(ceil(error.retry_after_s or _RETRY_AFTER_S))
     if isinstance(error, Unauthorized):

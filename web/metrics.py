@@ -6,7 +6,6 @@ Metrics that cannot be read because Postgres or Redis is down are left out: the 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
-from uuid import UUID
 
 from apiflask import APIBlueprint
 from flask import Response, request
@@ -21,7 +20,7 @@ from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import backlog, conversations
 from turnloom.models.runtime.counters import BUCKETS_S, Series
 from turnloom.models.runtime.metrics import COUNTED, OBSERVED, read_counts
-from turnloom.tools.guards.breaker import open_circuits
+from turnloom.web.operations import circuits, operations
 from turnloom.workers.dispatch import waiting_messages
 from turnloom.workers.upkeep.living_processes import worker_slots
 
@@ -84,19 +83,7 @@ def _seen(look: Callable[[], Mapping[Series, float]]) -> Mapping[Series, float]:
 
 
 def _circuits() -> Mapping[str, float]:
-    """Return how many circuits are open, by service. Those of accounts share one name, because their names are ids."""
-    found: defaultdict[str, float] = defaultdict(float)
-    for circuit in open_circuits():
-        found["account" if _is_id(circuit) else circuit] += 1
-    return found
-
-
-def _is_id(circuit: str) -> bool:
-    try:
-        UUID(circuit)
-    except ValueError:
-        return False
-    return True
+    return {circuit.service: float(circuit.open) for circuit in circuits()}
 
 
 def _beat() -> Mapping[Series, float]:
@@ -113,6 +100,17 @@ def _paused() -> Mapping[Series, float]:
         return {(): float(conversations.count_paused(db))}
 
 
+def _oldest() -> Mapping[Series, float]:
+    return {(queue.queue,): queue.oldest_s for queue in operations().queues if queue.oldest_s is not None}
+
+
+def _segments() -> Mapping[Series, float]:
+    found: dict[Series, float] = {}
+    for each in operations().recent.segments:
+        found |= {(each.segment, "0.5"): each.p50_ms / 1_000, (each.segment, "0.95"): each.p95_ms / 1_000}
+    return found
+
+
 def _each(look: Callable[[], Mapping[str, float]]) -> Callable[[], Mapping[Series, float]]:
     return lambda: {(label,): amount for label, amount in look().items()}
 
@@ -124,4 +122,8 @@ _LOOKS: dict[str, Callable[[], Mapping[Series, float]]] = {
     "turnloom_beat_alive": _beat,
     "turnloom_turns": _turns,
     "turnloom_paused_conversations": _paused,
+    "turnloom_queue_oldest_seconds": _oldest,
+    "turnloom_dead_letters": _each(lambda: operations().dead_letters),
+    "turnloom_recent_turns": _each(lambda: {"ended": operations().recent.turns, "failed": operations().recent.failed}),
+    "turnloom_recent_turn_seconds": _segments,
 }

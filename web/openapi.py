@@ -7,7 +7,7 @@ from typing import Any
 
 import flask_swagger_ui
 from apiflask import APIBlueprint, APIFlask
-from flask import Response, redirect, send_from_directory
+from flask import Response, send_from_directory
 from werkzeug.exceptions import NotFound
 
 from turnloom.models.contracts.chat import OpenAIError
@@ -15,6 +15,7 @@ from turnloom.models.contracts.problem import Problem
 from turnloom.models.contracts.turn import TurnView
 from turnloom.web.errors import MEDIA_TYPE
 from turnloom.web.openai_front.errors import speaks_openai
+from turnloom.web.session_cookie import COOKIE
 
 _PAGES = Path(__file__).parent / "pages"
 _SWAGGER_UI = Path(flask_swagger_ui.__file__).parent / "dist"
@@ -29,16 +30,12 @@ _ANYWHERE_404 = ("/v1/turns", "/v1/audit", "/v1/connections", "/v1/chat/completi
 _DESCRIPTION = """
 Errors are `application/problem+json` (RFC 9457); `code` is the stable name of an error. A key sees nothing of another
 tenant: such things get 404. While the database is down, any request may get 503 with `Retry-After`. Each answer has an
-`X-Request-Id`: the one that the request came with, or a new one; it is the `trace_id` of an error.
+`X-Request-Id`: the one that the request came with, or a new one; it is the `trace_id` of an error. In place of a key,
+pages of this site may send the cookie that `POST /v1/console/session` sets; what changes something then also needs the
+session's `csrf` as `X-CSRF-Token`.
 """.strip()
 
 blueprint = APIBlueprint("document", __name__, enable_openapi=False)
-
-
-@blueprint.get("/")
-def index() -> Any:
-    """Send people to the documentation."""
-    return redirect("docs")
 
 
 @blueprint.get("/docs")
@@ -68,6 +65,7 @@ def document(app: APIFlask) -> None:
         SECURITY_SCHEMES={
             "bearer": {"type": "http", "scheme": "bearer"},
             "apiKey": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+            "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
         },
     )
     app.description = _DESCRIPTION
@@ -101,6 +99,7 @@ def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     for path in ("/v1/conversations/{conversation_id}", "/v1/users/{user_id}"):
         spec["paths"][path]["delete"]["responses"]["409"] = _problem("A turn is in work")
     _complete_front(spec["paths"])
+    _complete_console(spec["paths"]["/v1/console/session"])
     return _plainly_named(spec)
 
 
@@ -113,6 +112,12 @@ def _complete_takeover(paths: dict[str, Any]) -> None:
         "The message id came with another body, the conversation was erased, or nobody has written on its channel"
     )
     write["parameters"].append(_IDEMPOTENCY_KEY)
+
+
+def _complete_console(operations: dict[str, Any]) -> None:
+    operations["post"]["responses"]["429"] = _problem("Too many tries to sign in from this address")
+    for verb in ("get", "delete"):
+        operations[verb]["security"] = [{"session": []}]
 
 
 def _complete_front(paths: dict[str, Any]) -> None:
@@ -135,7 +140,7 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
     answers = operation["responses"]
     for answer in answers.values():
         for media_type, content in answer.get("content", {}).items():
-            if media_type.startswith("text/"):
+            if media_type.startswith(("text/", "image/")):
                 content["schema"] = _TEXT
     answers["500"] = _problem("Something went wrong on our side")
     answers["503"] = _problem("A service that we depend on is down; `Retry-After` says when to try again")
@@ -156,6 +161,9 @@ def _secure(path: str, operation: dict[str, Any]) -> None:
     answers = operation["responses"]
     if path.startswith("/v1/channels/"):
         answers["401"] = _problem("The provider's signature is missing or wrong")
+    elif path.startswith("/v1/console/"):
+        answers["401"] = _problem("The key is missing or unknown, or nobody is signed in")
+        answers["403"] = _problem("The request comes from a page of another site, or lacks the session's csrf token")
     elif path.startswith(("/v1/", "/api/")):
         operation["security"] = [{"bearer": []}, {"apiKey": []}]
         answers["401"] = _problem("The key is missing or unknown")

@@ -8,6 +8,7 @@ from apiflask import APIFlask
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
+_NO_STORE = ("Cache-Control", "no-store")
 _ALWAYS = [("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY"), ("Referrer-Policy", "no-referrer")]
 _POLICY = "Content-Security-Policy"
 _OF_PAGES = [
@@ -15,7 +16,9 @@ _OF_PAGES = [
     (_POLICY, "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"),
 ]
 _OF_DATA = [*_ALWAYS, (_POLICY, "default-src 'none'; frame-ancestors 'none'")]
-_UNKEPT = [*_OF_DATA, ("Cache-Control", "no-store")]
+_OF_DRAWINGS = [*_ALWAYS, (_POLICY, "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")]
+_UNKEPT = [*_OF_DATA, _NO_STORE]
+_BY_KIND = {"text/html": _OF_PAGES, "image/svg+xml": [*_OF_DRAWINGS, _NO_STORE]}
 
 
 def install(app: APIFlask) -> None:
@@ -37,7 +40,9 @@ class _Guarded:
 
 
 def _further(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the headers that an answer still lacks. It may have a stricter policy of its own."""
     said = dict(headers)
-    if said.get("Content-Type", "").startswith("text/html"):
-        return _OF_PAGES
+    kind = said.get("Content-Type", "").partition(";")[0]
+    if kind in _BY_KIND:
+        return [header for header in _BY_KIND[kind] if header[0] not in said]
     return _OF_DATA if "Cache-Control" in said else _UNKEPT

@@ -1,4 +1,4 @@
-"""Receive messages as turns, and show, cancel, draw and explain turns.
+"""Receive messages as turns, and show, cancel and explain turns.
 
 Receiving is cheap: one statement records the turn, one message dispatches it, and nothing else is looked up.
 """
@@ -20,9 +20,8 @@ from turnloom.web.auth import caller, demand, requires
 from turnloom.web.ingest import ACCEPTED, hand_on, open_turn
 from turnloom.web.json_body import json_response
 from turnloom.web.message_checks import new_turn
-from turnloom.web.turn_answers import answer_for, finished, shown, snapshot_of
+from turnloom.web.turn_answers import answer_for, finished, shown
 from turnloom.workers.dispatch import ALIVE, dispatch_reply, queue_lengths
-from turnloom.workers.turns.turn_view import turn_graph
 
 _EXAMPLE = {"message": "Plan two days in Lisbon from Friday", "agent": "travel", "user": {"timezone": "Europe/Lisbon"}}
 
@@ -113,16 +112,6 @@ def cancel(turn_id: str) -> Response:
         turn = turns.of_tenant(db, caller().tenant_id, turn_id)
     state = TurnState.model_validate({"turn_id": str(turn.id), "status": turn.status})
     return json_response(state, 202 if closed else 200)
-
-
-@blueprint.get("/<turn_id>/graph.mmd")
-@requires("turns:read", reads=False)
-@blueprint.output({}, content_type="text/plain", description="A Mermaid flowchart")
-@blueprint.doc(operation_id="get_turn_graph")
-def graph(turn_id: str) -> Response:
-    """Draw a turn's steps with their statuses, as Mermaid source."""
-    drawn = turn_graph(snapshot_of(turn_id))
-    return Response(drawn, content_type="text/plain; charset=utf-8")
 
 
 @blueprint.get("/<turn_id>/explain")

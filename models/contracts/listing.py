@@ -62,15 +62,51 @@ class TurnPage(Contract):
     """Hand it back as `cursor` for the next page; None at the end."""
 
 
+class FoundTurn(Contract):
+    """A turn that was searched for."""
+
+    turn_id: str
+    conversation_id: str
+    seq: int
+    agent: str
+    status: TurnStatus
+    channel: str
+    """`api`, or the channel that its message came from."""
+    account: str | None
+    """The account of the channel."""
+    user: str | None
+    """The id of the person who wrote the message."""
+    message: str
+    """Its first 300 characters."""
+    reply: str | None
+    """The first 300 characters of the reply's text."""
+    author: str | None
+    """The person who wrote the reply in place of the agent; None if the agent did."""
+    error: str | None
+    """The code of its error."""
+    created_at: Moment
+    finished_at: Moment | None
+
+
+class FoundTurns(Contract):
+    """Turns that were searched for, the last accepted first."""
+
+    items: list[FoundTurn]
+    next_cursor: str | None
+    """Hand it back as `cursor` for the next page; None at the end."""
+
+
 class AuditView(Contract):
-    """A record of the audit chain."""
+    """A record of an audit chain."""
 
     seq: int
     turn_id: str | None
     kind: str
-    """`turn.received`, `message.merged`, `message.changed`, `approval.requested`, `approval.decided`, `turn.finished`,
-    `step.decided`, `delivery.ended`, `delivery.redriven`, `conversation.paused`, `conversation.resumed`,
-    `message.written`, `conversation.erased`."""
+    """Of a conversation: `turn.received`, `message.merged`, `message.changed`, `message.hidden`, `plan.recorded`,
+    `calls.claimed`, `calls.ended`, `call.delayed`, `approval.requested`, `approval.decided`, `step.decided`,
+    `turn.finished`, `delivery.ended`, `delivery.confirmed`, `delivery.redriven`, `callback.ended`, `callback.redriven`,
+    `feedback.given`, `conversation.paused`, `conversation.resumed`, `message.written`, `conversation.erased`,
+    `conversation.exported`. Of the tenant itself: `tenant.created`, `key.created` and so on."""
     content: dict[str, Any] | None
     """None once erased."""
     digest: str
@@ -81,7 +117,7 @@ class AuditView(Contract):
 
 
 class AuditPage(Contract):
-    """Audit records of a conversation, oldest first."""
+    """Audit records of a conversation, or of the tenant itself, oldest first."""
 
     items: list[AuditView]
     next_cursor: str | None
@@ -127,6 +163,8 @@ class AgentView(Contract):
     """Names of the tools it may call here."""
     max_depth: int | None
     max_fan_out: int | None
+    suggestions: list[str]
+    """What a user may begin with."""
 
 
 class AgentList(Contract):

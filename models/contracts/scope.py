@@ -10,12 +10,14 @@ Scope = Literal[
     "conversations:write",
     "users:read",
     "users:write",
+    "operations:read",
     "admin",
 ]
 """The rights of a key. `turns:write` posts messages, `turns:read` reads turns and conversations,
 `plans:submit` posts ready plans, `approvals:decide` approves and rejects calls that wait for it,
 `conversations:write` takes conversations over: it pauses and resumes them, and writes in place of the agent,
 `users:read` reads the directory of users, `users:write` changes it, their grants and accounts,
+`operations:read` reads what belongs to no tenant or to all: queues, workers, rates, errors; it is for operators,
 `admin` reads across conversations of the tenant."""
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)

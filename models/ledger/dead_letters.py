@@ -6,7 +6,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import Integer, Select, cast, literal, null, select, text, union_all
+from sqlalchemy import CompoundSelect, Integer, Select, cast, func, literal, null, select, text, union_all
 from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.event import Event, read_events
@@ -53,17 +53,27 @@ class Decision:
 
 def newest(db: Session, tenant_id: UUID | None, limit: int) -> list[DeadLetter]:
     """Return the dead letters of a tenant, or of all, the newest first."""
-    found = union_all(
-        _letters(StepRow, "step", StepRow.turn_id, step=StepRow.id, tool=StepRow.tool).where(text(IS_UNKNOWN)),
-        _letters(TurnRow, "turn", TurnRow.id).where(text(IS_BROKEN)),
-        _letters(DeliveryRow, "delivery", DeliveryRow.turn_id, part=DeliveryRow.part).where(text(IS_STRANDED)),
-        _letters(CallbackRow, "callback", CallbackRow.turn_id).where(text(IS_GIVEN_UP)),
-    ).subquery()
+    found = _all().subquery()
     tenant, kind, turn, step, part, tool, code, since = found.c
     query = select(TenantRow.name, kind, turn, step, part, tool, code, since).join(TenantRow, TenantRow.id == tenant)
     if tenant_id is not None:
         query = query.where(tenant == tenant_id)
     return [DeadLetter(*row) for row in db.execute(query.order_by(since.desc()).limit(limit))]
+
+
+def count_by_kind(db: Session) -> dict[str, int]:
+    """Return how many dead letters of each kind all tenants have."""
+    kind = _all().subquery().c[1]
+    return dict(db.execute(select(kind, func.count()).group_by(kind)).all())
+
+
+def _all() -> CompoundSelect[Any]:
+    return union_all(
+        _letters(StepRow, "step", StepRow.turn_id, step=StepRow.id, tool=StepRow.tool).where(text(IS_UNKNOWN)),
+        _letters(TurnRow, "turn", TurnRow.id).where(text(IS_BROKEN)),
+        _letters(DeliveryRow, "delivery", DeliveryRow.turn_id, part=DeliveryRow.part).where(text(IS_STRANDED)),
+        _letters(CallbackRow, "callback", CallbackRow.turn_id).where(text(IS_GIVEN_UP)),
+    )
 
 
 def _letters(

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from sqlalchemy import func, select, update
+from sqlalchemy import exists, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.scope import SCOPES
 from turnloom.models.errors import NotFound
-from turnloom.models.ledger import tenants
+from turnloom.models.ledger import tenant_audit, tenants
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.tables.tenants import KeyRow
 
 DEVELOPMENT_TENANT = "development"
 _NOTED_EVERY = timedelta(minutes=1)
-_IS_VALID = KeyRow.revoked_at.is_(None) & (KeyRow.expires_at.is_(None) | (KeyRow.expires_at > func.clock_timestamp()))
+IS_VALID = KeyRow.revoked_at.is_(None) & (KeyRow.expires_at.is_(None) | (KeyRow.expires_at > func.clock_timestamp()))
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ def create(
     db.flush()
     if lasts is not None:
         row.expires_at = row.created_at + lasts
+    tenant_audit.append(db, tenant_id, "key.created", {"key": str(key_id), "name": name, "scopes": list(scopes)})
     return key_id, plain
 
 
@@ -52,13 +53,15 @@ def rotate(db: Session, key_id: UUID, overlap: timedelta) -> tuple[UUID, str]:
     Raises:
         NotFound: there is no such key, or it has been revoked or has expired.
     """
-    old = db.scalar(select(KeyRow).where(KeyRow.id == key_id, _IS_VALID).with_for_update())
+    old = db.scalar(select(KeyRow).where(KeyRow.id == key_id, IS_VALID).with_for_update())
     if old is None:
         raise NotFound(f"there is no valid key with the id {key_id}")
     lasts = old.expires_at - old.created_at if old.expires_at else None
     made = create(db, old.tenant_id, old.name, old.scopes, lasts)
     old.expires_at = func.least(KeyRow.expires_at, func.clock_timestamp() + overlap)
     db.flush()
+    replaced = {"key": str(made[0]), "replaces": str(key_id), "overlap_s": int(overlap.total_seconds())}
+    tenant_audit.append(db, old.tenant_id, "key.rotated", replaced)
     return made
 
 
@@ -74,6 +77,9 @@ def ensure_dev_key(db: Session, plain: str) -> None:
         "development": True,
     }
     revived = {"scopes": list(SCOPES), "revoked_at": None}
+    is_there = exists().where(KeyRow.digest == row["digest"], KeyRow.revoked_at.is_(None))
+    if not db.scalar(select(is_there)):
+        tenant_audit.append(db, tenant_id, "key.created", {"name": row["name"], "scopes": list(SCOPES)})
     db.execute(insert(KeyRow).values(row).on_conflict_do_update(index_elements=["digest"], set_=revived))
 
 
@@ -82,12 +88,17 @@ def recognise(db: Session, of: bytes) -> Caller | None:
 
     The note is a minute old at most, so that a busy key does not become a row that everybody waits for.
     """
-    row = db.scalar(select(KeyRow).where(KeyRow.digest == of, _IS_VALID))
+    row = db.scalar(select(KeyRow).where(KeyRow.digest == of, IS_VALID))
     if row is None:
         return None
     is_due = KeyRow.last_used_at.is_(None) | (KeyRow.last_used_at <= func.clock_timestamp() - _NOTED_EVERY)
     noted = update(KeyRow).where(KeyRow.id == row.id, is_due)
     db.execute(noted.values(last_used_at=func.clock_timestamp()).execution_options(synchronize_session=False))
+    return caller_of(row)
+
+
+def caller_of(row: KeyRow) -> Caller:
+    """Return the tenant and the rights behind a key."""
     return Caller(row.tenant_id, row.id, frozenset(row.scopes), row.development)
 
 
@@ -103,8 +114,10 @@ def revoke(db: Session, key_id: UUID) -> None:
         NotFound: there is no such key, or it was revoked before.
     """
     query = update(KeyRow).where(KeyRow.id == key_id, KeyRow.revoked_at.is_(None))
-    if db.scalar(query.values(revoked_at=func.clock_timestamp()).returning(KeyRow.id)) is None:
+    tenant_id = db.scalar(query.values(revoked_at=func.clock_timestamp()).returning(KeyRow.tenant_id))
+    if tenant_id is None:
         raise NotFound(f"there is no valid key with the id {key_id}")
+    tenant_audit.append(db, tenant_id, "key.revoked", {"key": str(key_id)})
 
 
 def digest(plain: str) -> bytes:

@@ -1,5 +1,6 @@
 """Overrides are a tenant's own prompts and agents, in an append-only log: the newest entry of each name counts."""
 
+import hashlib
 from uuid import UUID
 
 import psycopg
@@ -8,6 +9,8 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from turnloom.models.errors import NotFound
+from turnloom.models.ledger import tenant_audit
+from turnloom.models.runtime.operators import Operator
 from turnloom.models.tables.overrides import OverrideRow
 from turnloom.models.tables.tenants import TenantRow
 
@@ -20,6 +23,10 @@ def write(db: Session, tenant_id: UUID, name: str, text: str | None, by: str) ->
     version = (last or 0) + 1
     db.add(OverrideRow(tenant_id=tenant_id, version=version, name=name, text=text, created_by=by))
     db.flush()
+    digest = None if text is None else hashlib.sha256(text.encode()).hexdigest()
+    kind = "override.removed" if text is None else "override.set"
+    told = {"name": name, "version": version, "text_sha256": digest}
+    tenant_audit.append(db, tenant_id, kind, told, Operator(name=by))
     return version
 
 

@@ -4,7 +4,7 @@ import os
 import threading
 import time
 import uuid
-from datetime import datetime
+from datetime import UTC, datetime
 
 _RANDOM_BITS = 74
 _STEP_BITS = 32
@@ -57,3 +57,8 @@ def first_id(at: datetime) -> uuid.UUID:
     """Return the lowest id that `new_id` can make at this moment. The ids of a span of time are a range."""
     milliseconds = int(at.timestamp() * 1000)
     return uuid.UUID(int=(milliseconds << 80) | (0x7 << 76) | (0b10 << 62))
+
+
+def time_of(made: uuid.UUID) -> datetime:
+    """Return when an id was made, to the millisecond."""
+    return datetime.fromtimestamp((made.int >> 80) / 1_000, UTC)

@@ -85,6 +85,11 @@ COUNTED = {
         "`crowded`: one that was silent had to make room.",
         ("reason",),
     ),
+    "turnloom_requests_refused_total": Metric(
+        "counter",
+        "Requests to the API that were refused because of too much of something, by the code of the error.",
+        ("code",),
+    ),
     FAILURES: Metric(
         "counter",
         "Failures of a background thread, by its name. The thread goes on; the log says what happened.",
@@ -106,6 +111,24 @@ OBSERVED = {
         "gauge",
         "Turns that are not final, by status and class (`interactive`, `batch`), without those that wait for a person.",
         ("status", "priority"),
+    ),
+    "turnloom_queue_oldest_seconds": Metric(
+        "gauge", "The longest time that anything in the ledger has waited for a worker of a queue.", ("queue",)
+    ),
+    "turnloom_dead_letters": Metric(
+        "gauge",
+        "What did not end properly: a `step` of unknown effect, a `turn`, a `delivery`, a `callback`.",
+        ("kind",),
+    ),
+    "turnloom_recent_turns": Metric(
+        "gauge",
+        "Turns of the last five minutes, the newest 2,000 at most, by outcome: `failed`, `ended` in all.",
+        ("is",),
+    ),
+    "turnloom_recent_turn_seconds": Metric(
+        "gauge",
+        "Time that these turns took for a part of their work (`queue`, `plan`, `tools`, `answer`, `delivery`).",
+        ("segment", "quantile"),
     ),
     "turnloom_paused_conversations": Metric(
         "gauge", "Conversations in which a person writes and the agent does not answer.", ()

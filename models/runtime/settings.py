@@ -196,6 +196,9 @@ class Settings(EnvironmentSettings):
     """The key that these commands use; by default the embedded stack's own."""
     dev_key: str | None = None
     """The embedded stack's development key; by default it is generated at the first start."""
+    console_sign_in: bool | None = None
+    """Whether the console signs people in with `TURNLOOM_DEV_KEY` by itself if they open it on this machine under a
+    loopback address. By default only the embedded stack does; switch it off before you put a proxy in front of it."""
     sweep_interval_s: float = Field(2.0, gt=0)
     """Pause between two sweeps, which find the work that nobody holds."""
     sweep_grace_s: float = Field(2.0, ge=0)

@@ -26,6 +26,13 @@ IS_DUE = "status IN ('queued', 'planning', 'running')"
 IS_BROKEN = "status = 'failed' AND error ->> 'code' = 'internal_error'"
 """Condition of turns that our own fault has ended. Literal for the same reason."""
 
+IS_FINAL = "finished_at IS NOT NULL"
+"""Condition of turns that are searched by indexes. Others are few, and found by their status."""
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff"
+"""Ranges of the letters of scripts that write without spaces between words: each is a word of its own."""
+WORDS = f"to_tsvector('simple', regexp_replace(message, '([{UNSPACED}])', ' \\1 ', 'g'))"
+"""The words of a message, as `hot.find_turns` writes them."""
+
 
 class TurnRow(Row):
     """A turn. While it is queued and has a `sent_at`, this row is also the outbox of its dispatch."""
@@ -59,6 +66,34 @@ class TurnRow(Row):
             postgresql_where=text("transcript_digest IS NOT NULL"),
         ),
         Index("turns_broken_idx", "finished_at", postgresql_where=text(IS_BROKEN)),
+        Index("turns_approval_idx", "tenant_id", "id", postgresql_where=text("status = 'waiting_approval'")),
+        Index("turns_final_idx", "tenant_id", "id", postgresql_where=text(IS_FINAL)),
+        Index(
+            "turns_status_idx",
+            "tenant_id",
+            "status",
+            "id",
+            postgresql_where=text(f"{IS_FINAL} AND status <> 'succeeded'"),
+        ),
+        Index("turns_agent_idx", "tenant_id", "agent", "id", postgresql_where=text(IS_FINAL)),
+        Index(
+            "turns_channel_idx", "tenant_id", text("split_part(channel, ':', 1)"), "id", postgresql_where=text(IS_FINAL)
+        ),
+        Index(
+            "turns_error_idx",
+            "tenant_id",
+            text("(error ->> 'code')"),
+            "id",
+            postgresql_where=text(f"{IS_FINAL} AND (error ->> 'code') IS NOT NULL"),
+        ),
+        Index(
+            "turns_user_idx",
+            "tenant_id",
+            text("(person ->> 'id')"),
+            "id",
+            postgresql_where=text(f"{IS_FINAL} AND (person ->> 'id') IS NOT NULL"),
+        ),
+        Index("turns_words_idx", text(WORDS), postgresql_using="gin", postgresql_where=text(IS_FINAL)),
         HOT,
     )
 

@@ -109,10 +109,21 @@ def most_at_once(needs: Mapping[str, Iterable[str]]) -> int:
 
 def critical_path(needs: Mapping[str, Iterable[str]], duration: Mapping[str, float]) -> float:
     """Return the length of the longest path, in the unit of the durations; 0 without steps."""
+    return sum(duration.get(step, 0.0) for step in critical_steps(needs, duration))
+
+
+def critical_steps(needs: Mapping[str, Iterable[str]], duration: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the steps of the longest path by their durations, in their order."""
     end: dict[str, float] = {}
+    last: dict[str, str | None] = {}
     for step in TopologicalSorter(needs).static_order():
-        end[step] = duration.get(step, 0.0) + max((end[need] for need in needs[step]), default=0.0)
-    return max(end.values(), default=0.0)
+        before = last[step] = max(needs[step], key=lambda need: (end[need], need), default=None)
+        end[step] = duration.get(step, 0.0) + (0.0 if before is None else end[before])
+    path, each = [], max(end, key=lambda step: (end[step], step), default=None)
+    while each is not None:
+        path.append(each)
+        each = last[each]
+    return tuple(reversed(path))
 
 
 def lane_of(run: list[Node], queue: str | None = None) -> Lane:
@@ -120,15 +131,6 @@ def lane_of(run: list[Node], queue: str | None = None) -> Lane:
     more = f" +{len(run) - 1}" if len(run) > 1 else ""
     only_reads = all(node.effect == "read" for node in run)
     return Lane(tuple(node.id for node in run), queue or run[0].queue, run[0].tool + more, only_reads, run[0].limit_ms)
-
-
-def mermaid(needs: Mapping[str, Iterable[str]], labels: Mapping[str, str]) -> str:
-    """Draw the graph as a Mermaid flowchart, top down."""
-    names = {step: f"s{number}" for number, step in enumerate(needs)}
-    lines = ["flowchart TD"]
-    lines += [f'  {names[step]}["{_escape(labels[step])}"]' for step in needs]
-    lines += [f"  {names[need]} --> {names[step]}" for step, direct in needs.items() for need in direct]
-    return "\n".join(lines) + "\n"
 
 
 _Tree = str | tuple[str, tuple[Any, ...]]
@@ -246,7 +248,3 @@ def _lanes(tree: _Tree, nodes: Mapping[str, Node]) -> Expression:
 
 def _may_follow(last: Node, node: Node) -> bool:
     return last.queue == node.queue and last.limit_ms is None and node.limit_ms is None
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

@@ -21,7 +21,19 @@ from turnloom.models.runtime.settings import ROOT
 from turnloom.web.auth import KnownKeys
 
 _WEBHOOK = "/v1/channels/<channel>/<account>"  # the provider's signature is the key: tests/web/test_channels.py
-_OPEN = {"/", "/docs", "/docs/assets/<name>", "/openapi.json", "/healthz", "/readyz", "/metrics", _WEBHOOK}
+_SIGN_IN = "/v1/console/session"  # a key or the cookie: tests/web/test_sign_in.py
+_OPEN = {
+    _SIGN_IN,
+    "/",
+    "/console/assets/<name>",
+    "/docs",
+    "/docs/assets/<name>",
+    "/openapi.json",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    _WEBHOOK,
+}
 
 
 def _guarded(app: APIFlask) -> list[tuple[str, Rule]]:
@@ -92,7 +104,7 @@ def test_postgres_itself_keeps_tenants_apart(
     with transaction() as db:
         theirs = tenants.find(db, "theirs").id
     monkeypatch.setattr(database, "_secured", lambda named: None if named is None else [theirs])
-    of_nobody = {"catalogue.tools", "catalogue.agents", "openai.models", "openai.model"}
+    of_nobody = {"operations.show", "catalogue.tools", "catalogue.agents", "openai.models", "openai.model"}
     walked = []
 
     for method, rule in _guarded(app):
@@ -108,15 +120,16 @@ def test_postgres_itself_keeps_tenants_apart(
         elif rule.arguments or query:
             assert answer.status_code == 404, (method, path)
         else:
-            # The report of usage fails: it wants its tenant's budget.
+            # The report of usage wants its tenant's budget; the search has the owner's rights, and looks at the tenant.
             assert not answer.get_json().get("items"), path
-            assert answer.status_code == 200 or rule.endpoint == "usage.usage", path
+            assert answer.status_code == 200 or rule.endpoint in ("usage.usage", "turn_search.search"), path
     assert len(walked) >= 15
 
 
 def test_requests_name_their_tenant() -> None:
-    """Only what serves all tenants leaves it out: keys, backlog, metrics, readiness, the hub's look for all readers."""
+    """Only what serves all tenants leaves it out: keys, sessions, backlog, metrics, operations, readiness, the hub."""
     anyones = {"auth.py", "backlog.py", "event_hub.py", "health.py", "metrics.py"}
+    anyones |= {"operations.py", "session_cookie.py", "sign_in.py"}
     found = {
         path.name
         for path in (ROOT / "web").rglob("*.py")
@@ -148,8 +161,11 @@ def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMa
         ("POST", "/v1/turns", "turns:write"),
         ("POST", "/v1/turns/x/approvals/y", "approvals:decide"),
         ("GET", "/v1/turns/x", "turns:read"),
+        ("GET", "/v1/turns", "admin"),
+        ("GET", "/v1/operations", "operations:read"),
         ("GET", "/v1/turns/x/events", "turns:read"),
         ("GET", "/v1/turns/x/graph.mmd", "turns:read"),
+        ("GET", "/v1/turns/x/graph.svg", "turns:read"),
         ("GET", "/v1/conversations", "admin"),
         ("GET", "/v1/conversations/x", "turns:read"),
         ("GET", "/v1/conversations/x/turns", "turns:read"),

@@ -155,6 +155,8 @@ def test_metrics_without_redis(app: APIFlask, monkeypatch: pytest.MonkeyPatch) -
 
     slots = dict.fromkeys(QUEUES, 0) | {"tools.io": 16}
     shown = {("turnloom_worker_slots", queue): amount for queue, amount in slots.items()}
+    shown |= {("turnloom_dead_letters", kind): 0 for kind in ("step", "turn", "delivery", "callback")}
+    shown |= {("turnloom_recent_turns", how): 0 for how in ("ended", "failed")}
     assert seen == shown | {("turnloom_paused_conversations",): 0}
 
 

@@ -156,6 +156,7 @@ class Stack:
             "DATABASE_URL": self.database_url,
             "REDIS_URL": self.redis_url,
             "TURNLOOM_DEV_KEY": self.dev_key,
+            "TURNLOOM_CONSOLE_SIGN_IN": str(settings().console_sign_in is not False),
             "TURNLOOM_OFFLINE_MODEL": "true",
             "TURNLOOM_LINK_SECRET": settings().of(HotelSettings).link_secret or self.servers.home.secrets.link_secret,
             "TURNLOOM_AUDIT_KEY": settings().audit_key or self.servers.home.secrets.audit_key,

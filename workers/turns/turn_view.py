@@ -9,7 +9,7 @@ from turnloom.models.ledger.turn_snapshots import StepSnapshot, TurnSnapshot
 from turnloom.models.ledger.usage import read_usage
 from turnloom.models.tables.steps import StepRow
 from turnloom.planner.agents import Agents
-from turnloom.planner.plan.graph import critical_path, mermaid
+from turnloom.planner.plan.graph import critical_path
 
 
 def turn_view(turn: TurnSnapshot, agents: Agents) -> TurnView:
@@ -45,12 +45,6 @@ def turn_view(turn: TurnSnapshot, agents: Agents) -> TurnView:
             "trace_id": turn.id.hex,
         }
     )
-
-
-def turn_graph(turn: TurnSnapshot) -> str:
-    """Return the steps of a turn as a Mermaid flowchart, each with its status."""
-    labels = {step.id: f"{step.id}: {step.tool} ({status})" for step, status in _with_status(turn)}
-    return mermaid({step.id: step.needs for step in turn.steps}, labels)
 
 
 def step_cache(step: StepRow | StepSnapshot) -> str | None:
