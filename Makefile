@@ -19,7 +19,7 @@ PEERS_READY := $(PEERS_VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up check fix test chaos bench docs migrate
+.PHONY: help setup demo up check fix test chaos bench docs page migrate
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -57,6 +57,10 @@ bench: $(READY) $(if $(PEERS),$(PEERS_READY)) ## measure each figure against a b
 docs: $(READY) ## generate docs/reference/ and the picture of a turn
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/picture.py
+
+page: ## make the console's page, web/console/dist, from its sources; needs Node.js
+	npm ci --prefix web/console
+	npm run build --prefix web/console
 
 migrate: $(READY) ## bring the database of DATABASE_URL up to date
 	$(BIN)/turnloom migrate

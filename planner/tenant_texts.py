@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.memory import Exchange
 from turnloom.models.contracts.override import LARGEST_TEXT, Overrides
+from turnloom.models.contracts.rollout import RolloutRequest
 from turnloom.models.errors import Invalid
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
@@ -209,6 +210,26 @@ def assemble(overrides: Overrides, folder: Path) -> Tailored:
             except Invalid as error:
                 refused[name] = str(error)
     return replace(tailored, refused=refused)
+
+
+def rolled_out_text(asked: RolloutRequest, own: Overrides) -> str:
+    """Return the text that a rollout is to give, checked. For a language model it is the agent's own, with that model.
+
+    Raises:
+        NotFound: nothing that is in effect has its name.
+        Invalid: the text cannot be used; the message says why.
+    """
+    tailored = tailor(own)
+    tailored.in_effect(asked.name)
+    text = asked.text if asked.text is not None else _with_llm(own, asked)
+    tailored.with_text(asked.name, text)
+    return text
+
+
+def _with_llm(own: Overrides, asked: RolloutRequest) -> str:
+    override = own.texts.get(asked.name)
+    fields = read_plain_yaml(override.text) if override else {}
+    return yaml.safe_dump({**fields, "llm": asked.llm}, sort_keys=False, allow_unicode=True, width=120)
 
 
 def _as_yaml(contract: Contract) -> str:

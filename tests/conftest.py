@@ -66,7 +66,7 @@ class _ByStack(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]
-        if not module.startswith(("tests/journeys/", "tests/docs/", "tests/workers/embedded/")):
+        if not module.startswith(("tests/journeys/", "tests/docs/", "tests/browser/", "tests/workers/embedded/")):
             return module
         text = (self.config.rootpath / module).read_text("utf-8")
         return next((scope for scope, use in _APART.items() if use.search(text)), "stack")

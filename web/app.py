@@ -27,7 +27,9 @@ from turnloom.web import (
     operations,
     own_texts,
     pictures,
+    quality,
     request_ids,
+    rollouts,
     security_headers,
     sign_in,
     takeover,
@@ -39,6 +41,7 @@ from turnloom.web import (
     users,
 )
 from turnloom.web.catalogue import Catalogue
+from turnloom.web.console import page
 from turnloom.web.openai_front import assistant, completions
 
 _TOLD = [
@@ -85,8 +88,8 @@ def create_app() -> APIFlask:
     errors.handle_errors(app)
     openapi.document(app)
     of_turns = (turns, turn_search, pictures, traces, approvals, feedback, event_stream)
-    of_tenants = (conversations, takeover, usage, users, catalogue, own_texts, sign_in)
-    for part in (*of_turns, *of_tenants, completions, assistant, channels, health, metrics, operations, openapi):
+    of_tenants = (conversations, takeover, usage, users, catalogue, own_texts, quality, rollouts, sign_in)
+    for part in (*of_turns, *of_tenants, completions, assistant, channels, health, metrics, operations, openapi, page):
         app.register_blueprint(part.blueprint)
     return app
 

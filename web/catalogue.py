@@ -111,4 +111,5 @@ def _agent_view(agent: AgentProfile) -> AgentView:
         tools=list(catalogue().registry.allowed(agent.tools).tools),
         max_depth=agent.max_depth,
         max_fan_out=agent.max_fan_out,
+        suggestions=[each.text for each in agent.suggestions if each.after is None],
     )

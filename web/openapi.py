@@ -7,7 +7,7 @@ from typing import Any
 
 import flask_swagger_ui
 from apiflask import APIBlueprint, APIFlask
-from flask import Response, redirect, send_from_directory
+from flask import Response, send_from_directory
 from werkzeug.exceptions import NotFound
 
 from turnloom.models.contracts.chat import OpenAIError
@@ -37,12 +37,6 @@ session's `csrf` as `X-CSRF-Token`.
 """.strip()
 
 blueprint = APIBlueprint("document", __name__, enable_openapi=False)
-
-
-@blueprint.get("/")
-def index() -> Any:
-    """Send people to the documentation."""
-    return redirect("docs")
 
 
 @blueprint.get("/docs")

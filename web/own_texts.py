@@ -10,7 +10,7 @@ from pydantic import Field
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.base import Contract
-from turnloom.models.contracts.override import Overrides
+from turnloom.models.contracts.override import NO_OVERRIDES, Overrides
 from turnloom.models.contracts.own_texts import (
     OldText,
     TextChange,
@@ -100,7 +100,7 @@ def check(json_data: TextTrial) -> Response:
 
 
 @blueprint.put("/<path:name>")
-@requires("prompts:write")
+@requires("admin")
 @blueprint.input(TextEdit)
 @blueprint.output(TextSet)
 @blueprint.doc(operation_id="put_text")
@@ -118,7 +118,7 @@ def put_text(name: str, json_data: TextEdit) -> Response:
 
 
 @blueprint.delete("/<path:name>")
-@requires("prompts:write")
+@requires("admin")
 @blueprint.output(TextSet)
 @blueprint.doc(operation_id="remove_text")
 def remove(name: str) -> Response:
@@ -137,7 +137,7 @@ def _in_effect() -> tuple[Overrides, Tailored]:
 
 
 def _shipped() -> Tailored:
-    return assemble(Overrides({}), settings().prompts_dir)
+    return assemble(NO_OVERRIDES, settings().prompts_dir)
 
 
 def _newest() -> dict[str, _Made]:

@@ -40,8 +40,9 @@ class _Guarded:
 
 
 def _further(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the headers that an answer still lacks. It may have a stricter policy of its own."""
     said = dict(headers)
     kind = said.get("Content-Type", "").partition(";")[0]
     if kind in _BY_KIND:
-        return _BY_KIND[kind]
+        return [header for header in _BY_KIND[kind] if header[0] not in said]
     return _OF_DATA if "Cache-Control" in said else _UNKEPT

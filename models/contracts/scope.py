@@ -10,7 +10,6 @@ Scope = Literal[
     "conversations:write",
     "users:read",
     "users:write",
-    "prompts:write",
     "operations:read",
     "admin",
 ]
@@ -18,7 +17,6 @@ Scope = Literal[
 `plans:submit` posts ready plans, `approvals:decide` approves and rejects calls that wait for it,
 `conversations:write` takes conversations over: it pauses and resumes them, and writes in place of the agent,
 `users:read` reads the directory of users, `users:write` changes it, their grants and accounts,
-`prompts:write` sets the tenant's own prompts and agents,
 `operations:read` reads what belongs to no tenant or to all: queues, workers, rates, errors; it is for operators,
 `admin` reads across conversations of the tenant."""
 

@@ -22,7 +22,18 @@ from turnloom.web.auth import KnownKeys
 
 _WEBHOOK = "/v1/channels/<channel>/<account>"  # the provider's signature is the key: tests/web/test_channels.py
 _SIGN_IN = "/v1/console/session"  # a key or the cookie: tests/web/test_sign_in.py
-_OPEN = {_SIGN_IN, "/", "/docs", "/docs/assets/<name>", "/openapi.json", "/healthz", "/readyz", "/metrics", _WEBHOOK}
+_OPEN = {
+    _SIGN_IN,
+    "/",
+    "/console/assets/<name>",
+    "/docs",
+    "/docs/assets/<name>",
+    "/openapi.json",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    _WEBHOOK,
+}
 
 
 def _guarded(app: APIFlask) -> list[tuple[str, Rule]]:
@@ -156,8 +167,8 @@ def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMa
         ("GET", "/v1/turns", "admin"),
         ("GET", "/v1/operations", "operations:read"),
         ("GET", "/v1/prompts", "admin"),
-        ("PUT", "/v1/prompts/agents/hotel", "prompts:write"),
-        ("DELETE", "/v1/prompts/agents/hotel", "prompts:write"),
+        ("PUT", "/v1/prompts/agents/hotel", "admin"),
+        ("DELETE", "/v1/prompts/agents/hotel", "admin"),
         ("GET", "/v1/turns/x/events", "turns:read"),
         ("GET", "/v1/turns/x/graph.mmd", "turns:read"),
         ("GET", "/v1/turns/x/graph.svg", "turns:read"),

@@ -47,7 +47,7 @@ def demo(once: bool, port: int) -> None:
                 failed += _converse(console, api, agent, **conversation)
         console.print(f"\n{'all turns succeeded' if not failed else f'{failed} turns failed'}")
         if not once:
-            console.print(f"The API's documents: {stack.url}/docs   Ctrl-C stops")
+            console.print(f"The console: {stack.url}/   Ctrl-C stops")
             while True:
                 signal.pause()
     raise SystemExit(1 if failed else 0)

@@ -67,6 +67,7 @@ def banner(stack: Stack, *, ready_in_s: float) -> Text:
     llm = "the offline model; set OPENAI_API_KEY or OPENAI_BASE_URL for a real one"
     facts = {
         "Turnloom": f"ready in {ready_in_s:.1f} s, Ctrl-C stops it",
+        "console": f"{stack.url}/",
         "API": stack.url,
         "its documents": f"{stack.url}/docs",
         **({"Flower": stack.flower_url} if stack.flower_url else {}),

@@ -1,0 +1,107 @@
+"""A real browser in front of the whole stack: Debian's Chromium, driven by Playwright."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from turnloom.workers.embedded.stack import Stack
+
+CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+]
+PATIENCE_MS = 30_000
+WATCH = """() => {
+  window.seen = {};
+  new MutationObserver((changes) => {
+    for (const { target } of changes) {
+      const step = target.dataset?.step;
+      const status = target.getAttribute("class")?.split(" ")[1];
+      if (step && status && !(window.seen[step] ??= []).includes(status)) window.seen[step].push(status);
+    }
+  }).observe(document.body, { subtree: true, attributes: true, attributeFilter: ["class"] });
+}"""
+"""A script that notes each status that a step is drawn with, in `seen`: step -> statuses in order."""
+
+
+class Look(NamedTuple):
+    """A screen on which somebody sees the console."""
+
+    width: int
+    height: int
+    scheme: str
+
+    @property
+    def is_phone(self) -> bool:
+        """Whether chat and plan are seen one at a time."""
+        return self.width < 800
+
+
+DESKTOP, PHONE = Look(1440, 900, "light"), Look(390, 844, "dark")
+EITHER = pytest.mark.parametrize("look", [DESKTOP, PHONE], ids=["desktop, light", "phone, dark"])
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """Run Chromium, as long as tests of this folder run."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed: `apt-get install chromium`")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def look() -> Look:
+    """The screen, unless a test names others."""
+    return DESKTOP
+
+
+@pytest.fixture
+def context(browser: Browser, stack: Stack, look: Look) -> Iterator[BrowserContext]:
+    """A browser of somebody who has not been here before."""
+    opened = browser.new_context(
+        base_url=stack.url,
+        viewport={"width": look.width, "height": look.height},
+        color_scheme=look.scheme,  # type: ignore[arg-type]
+        has_touch=look.is_phone,
+        reduced_motion="reduce",
+    )
+    opened.set_default_timeout(PATIENCE_MS)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def open_console(context: BrowserContext) -> Iterator[Callable[[str], Page]]:
+    """Open the console at a hash, signed in. Nothing may break in it, and nothing may be refused by its policy."""
+    faults: list[str] = []
+
+    def opened(place: str = "") -> Page:
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("dialog", lambda dialog: faults.append(f"dialog: {dialog.message}"))
+        page.on("console", lambda line: faults.append(line.text) if "Content Security Policy" in line.text else None)
+        page.goto(f"/{place}")
+        page.wait_for_selector("[data-state='signed-in'] #message, [data-state='signed-in'] #main > *")
+        return page
+
+    yield opened
+    assert faults == []
+
+
+@pytest.fixture
+def console(open_console: Callable[[str], Page]) -> Page:
+    """The console as it is first seen."""
+    page = open_console("")
+    page.wait_for_selector(".welcome h2")
+    return page

@@ -1,0 +1,74 @@
+"""Everybody can use the console: axe finds nothing serious, on any screen."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import DESKTOP, PHONE, Look
+from tests.browser.speaking import choose_agent, post_plan, say, wait_for_end
+from turnloom.web.console import page as console_page
+
+AXE = Path(console_page.__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+SCREENS = pytest.mark.parametrize(
+    "look",
+    [DESKTOP, DESKTOP._replace(scheme="dark"), PHONE._replace(scheme="light"), PHONE],
+    ids=["desktop, light", "desktop, dark", "phone, light", "phone, dark"],
+)
+
+
+def faults(page: Page) -> list[str]:
+    """Return what axe calls serious or critical."""
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed: `make page`")
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate("() => axe.run()")
+    serious = [rule for rule in found["violations"] if rule["impact"] in ("serious", "critical")]
+    return [
+        f"{rule['id']}: {node['html'][:200]} {node['failureSummary'][:200]}"
+        for rule in serious
+        for node in rule["nodes"]
+    ]
+
+
+@SCREENS
+def test_the_chat_has_nothing_serious(console: Page, look: Look) -> None:
+    """Neither before the first message, nor with a table and suggestions, nor with a step opened."""
+    first = faults(console)
+    choose_agent(console, "hotel")
+    say(console, "A room next weekend for 2 adults and a child of 5")
+    wait_for_end(console)
+    console.locator(".artifact.table").wait_for()
+    answered = faults(console)
+    console.locator(".status").click()
+    console.locator(".node").first.click()
+    console.locator(".details").wait_for()
+    console.get_by_text("Steps as a table").click()
+    opened = faults(console)
+
+    assert [first, answered, opened] == [[], [], []]
+
+
+@SCREENS
+def test_other_pages_have_nothing_serious(api: httpx2.Client, open_console: Callable[[str], Page], look: Look) -> None:
+    """The list of turns, a turn's story, the state of the deployment, an approval, the form to sign in."""
+    place, turn_id = post_plan(api, [{"id": "pay", "tool": "sim.approve", "args": {"value": 1}}])
+    seen_on = {
+        "#/turns": ".found a",
+        f"#/turns/{turn_id}": ".story .part",
+        "#/operations": ".chart canvas",
+        place: ".approval",
+    }
+    page = open_console("")
+    found = {}
+    for address, part in seen_on.items():
+        page.goto(f"/{address}")
+        page.locator(part).first.wait_for()
+        found[address] = faults(page)
+    page.get_by_role("button", name="Sign out").click()
+    page.locator("#key").wait_for()
+    found["signed out"] = faults(page)
+
+    assert not any(found.values()), found

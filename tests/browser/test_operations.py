@@ -1,0 +1,32 @@
+"""Operators see how the deployment stands, without reloading."""
+
+from collections.abc import Callable
+
+import httpx2
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import EITHER, Look
+from tests.journeys.following import run, wait_step
+
+
+@EITHER
+def test_the_deployment_is_seen_at_work(api: httpx2.Client, open_console: Callable[[str], Page], look: Look) -> None:
+    """Queues, workers and tools are listed; what happens while somebody looks is drawn."""
+    run(api, [wait_step("a"), {"id": "bad", "tool": "sim.fail", "args": {"code": "NOT_FOUND"}}])
+    page = open_console("#/operations")
+    charts = page.locator(".chart")
+    expect(charts).to_have_count(3)
+    workers = page.get_by_role("region", name="Table: Workers")
+    expect(workers).to_contain_text("worker-io-1")
+    expect(page.get_by_role("region", name="Table: Queues")).to_contain_text("tools.io")
+    tools = page.get_by_role("region", name="Table: Tools")
+    failing = tools.locator("tr", has_text="sim.fail")
+    expect(failing).to_contain_text("NOT_FOUND")
+    told = page.get_by_role("status").filter(has_text="as of")
+    before = failing.inner_text()
+    first = told.inner_text()
+    run(api, [{"id": "bad", "tool": "sim.fail", "args": {"code": "NOT_FOUND"}}])
+
+    expect(told).not_to_have_text(first)
+    expect(failing).not_to_have_text(before, use_inner_text=True)
+    assert "turns a minute" in (charts.first.get_attribute("aria-label") or "")
