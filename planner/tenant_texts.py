@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,15 @@ class Tailored:
             if found := leaked(own.render(inputs).text, text):
                 raise ValueError(f"with sample inputs it writes {found!r}, which is Python, not text")
         return own
+
+
+def previews(tailored: Tailored, name: str, at_most: int) -> list[str]:
+    """Return what a prompt or a template says with sample inputs; nothing for other texts."""
+    if name.partition("/")[0] in ("agents", "playbooks", "languages"):
+        return []
+    prompt = tailored.prompts.in_effect(name)
+    cases = islice(samples(tailored.prompts.shipped_name(name), prompt.inputs), at_most)
+    return [prompt.render(inputs).text for inputs in cases]
 
 
 def unsaid_texts(name: str, text: str, tailored: Tailored) -> list[str]:
