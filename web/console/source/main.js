@@ -51,6 +51,7 @@ function enter(signedIn) {
 function leave() {
   session = null;
   shell.dataset.state = "signed-out";
+  for (const page of made.values()) page.close?.();
   made.clear();
   fill(main, signInForm(enter));
   document.getElementById("key").focus();
