@@ -51,8 +51,8 @@ SEARCHES: tuple[dict[str, str], ...] = (
 )
 """Searches for what is common, rare, nowhere, and nowhere together."""
 _FILL = """
-INSERT INTO turns (id, tenant_id, conversation_id, seq, channel, agent, on_error, on_busy, message, person, extra, status,
-                   error, deadline_at, begun_at, planned_at, responding_at, finished_at, created_at)
+INSERT INTO turns (id, tenant_id, conversation_id, seq, channel, agent, on_error, on_busy, message, person, extra,
+                   status, error, deadline_at, begun_at, planned_at, responding_at, finished_at, created_at)
 SELECT (lpad(to_hex(ms), 12, '0') || '7' || substr(md5(n::text), 1, 3) || '8' || substr(md5(n::text), 4, 15))::uuid,
        CASE WHEN mod(n, 10) = 9 THEN gen_random_uuid() ELSE %(tenant)s::uuid END, 'c' || n / 4, mod(n, 4) + 1,
        CASE WHEN mod(n, 10) < 7 THEN 'api' WHEN mod(n, 10) < 9 THEN 'whatsapp:main' ELSE 'telegram:desk' END,

@@ -235,6 +235,7 @@ _FORMATS: dict[str, Callable[..., str]] = {
     "number": formats.number,
     "readable": readable,
     "time": formats.clock,
+    "timezone": formats.timezone,
     "translated": formats.translated,
     "worded": formats.worded,
 }

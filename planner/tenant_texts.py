@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from pydantic import ValidationError
 from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.memory import Exchange
 from turnloom.models.contracts.override import LARGEST_TEXT, Overrides
+from turnloom.models.contracts.rollout import RolloutRequest
 from turnloom.models.errors import Invalid
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
@@ -139,6 +141,15 @@ class Tailored:
         return own
 
 
+def previews(tailored: Tailored, name: str, at_most: int) -> list[str]:
+    """Return what a prompt or a template says with sample inputs; nothing for other texts."""
+    if name.partition("/")[0] in ("agents", "playbooks", "languages"):
+        return []
+    prompt = tailored.prompts.in_effect(name)
+    cases = islice(samples(tailored.prompts.shipped_name(name), prompt.inputs), at_most)
+    return [prompt.render(inputs).text for inputs in cases]
+
+
 def unsaid_texts(name: str, text: str, tailored: Tailored) -> list[str]:
     """Return a sentence for the first texts of a tenant's catalogue that nothing says: they may be misspelt."""
     folder, _, tag = name.partition("/")
@@ -199,6 +210,26 @@ def assemble(overrides: Overrides, folder: Path) -> Tailored:
             except Invalid as error:
                 refused[name] = str(error)
     return replace(tailored, refused=refused)
+
+
+def rolled_out_text(asked: RolloutRequest, own: Overrides) -> str:
+    """Return the text that a rollout is to give, checked. For a language model it is the agent's own, with that model.
+
+    Raises:
+        NotFound: nothing that is in effect has its name.
+        Invalid: the text cannot be used; the message says why.
+    """
+    tailored = tailor(own)
+    tailored.in_effect(asked.name)
+    text = asked.text if asked.text is not None else _with_llm(own, asked)
+    tailored.with_text(asked.name, text)
+    return text
+
+
+def _with_llm(own: Overrides, asked: RolloutRequest) -> str:
+    override = own.texts.get(asked.name)
+    fields = read_plain_yaml(override.text) if override else {}
+    return yaml.safe_dump({**fields, "llm": asked.llm}, sort_keys=False, allow_unicode=True, width=120)
 
 
 def _as_yaml(contract: Contract) -> str:

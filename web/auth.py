@@ -12,6 +12,7 @@ from turnloom.models.contracts.scope import Scope
 from turnloom.models.errors import PolicyDenied, Unauthorized
 from turnloom.models.ledger import keys
 from turnloom.models.ledger.keys import Caller
+from turnloom.models.runtime.operators import Operator, acting
 from turnloom.models.runtime.ttl_cache import TtlCache
 from turnloom.web import request_gate
 from turnloom.web.session_cookie import session_of_request
@@ -61,7 +62,8 @@ def requires(scope: Scope, *, reads: bool = True) -> Callable[[Callable[P, R]], 
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
             g.caller = _authenticate()
             demand(scope)
-            with request_gate.readers().passed() if reads else nullcontext():
+            gate = request_gate.readers().passed() if reads else nullcontext()
+            with gate, acting(Operator(key_id=g.caller.key_id)):
                 return view(*args, **kwargs)
 
         guarded.scope = scope  # type: ignore[attr-defined]  # for docs/reference/http.md

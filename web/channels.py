@@ -86,8 +86,7 @@ def _answer(its: OpenAccount) -> Response:
     its.adapter.verify(its.account, posted, datetime.now(UTC))
     answer = its.adapter.handshake(its.account, posted)
     if answer is None:
-        _take(its, posted)
-        answer = its.adapter.accepted
+        answer = its.adapter.accepted(_take(its, posted))
     return Response(answer.body, content_type=answer.content_type)
 
 
@@ -102,14 +101,15 @@ def _account(channel: str, name: str) -> OpenAccount:
     return found
 
 
-def _take(its: OpenAccount, posted: Inbound) -> None:
-    """Record every item of a webhook, each in a commit of its own.
+def _take(its: OpenAccount, posted: Inbound) -> list[Item]:
+    """Record every item of a webhook, each in a commit of its own. Return them.
 
     Raises:
         Unavailable: some could not be recorded. Those that were are recognised when they come again.
     """
     webhook, missed = _Webhook(new_id(), its.key, posted.body), None
-    for item in its.adapter.parse(its.account, posted):
+    items = its.adapter.parse(its.account, posted)
+    for item in items:
         try:
             counted = _record_apart(its, webhook, item)
             counts().add("turnloom_channel_items_total", its.account.channel, counted)
@@ -117,6 +117,7 @@ def _take(its: OpenAccount, posted: Inbound) -> None:
             missed = error
     if missed is not None:
         raise missed
+    return items
 
 
 class _Webhook(NamedTuple):

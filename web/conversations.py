@@ -15,6 +15,7 @@ from turnloom.models.contracts.memory import MemoryView
 from turnloom.models.contracts.turn import Identifier
 from turnloom.models.ledger import audit, knowledge, memory
 from turnloom.models.ledger import conversations as ledger
+from turnloom.models.ledger.tenant_audit import CHAIN
 from turnloom.models.runtime.logging import log
 from turnloom.planner.knowledge.graph import recalled
 from turnloom.planner.knowledge.relevance import score
@@ -37,7 +38,8 @@ blueprint = APIBlueprint("conversations", __name__, url_prefix="/v1", tag="Conve
 class AuditQuery(PageQuery):
     """The conversation whose audit records to list, and the page."""
 
-    conversation_id: Identifier
+    conversation_id: Identifier | None = None
+    """If it is left out, the tenant's own records are listed: what was done to it and belongs to no conversation."""
 
 
 @blueprint.get("/conversations")
@@ -131,11 +133,13 @@ def erase(conversation_id: str) -> Response:
 @blueprint.output(AuditPage)
 @blueprint.doc(operation_id="list_audit", tags=["Audit"])
 def audit_records(query_data: AuditQuery) -> Response:
-    """List a conversation's audit records, oldest first."""
+    """List the audit records of a conversation, or of the tenant itself, oldest first."""
     after = read_cursor(_SEQ, query_data.cursor) or 0
     with transaction(caller().tenant_id) as db:
-        ledger.get(db, caller().tenant_id, query_data.conversation_id)
-        rows = audit.page(db, caller().tenant_id, query_data.conversation_id, after, query_data.limit + 1)
+        if query_data.conversation_id is not None:
+            ledger.get(db, caller().tenant_id, query_data.conversation_id)
+        chain = query_data.conversation_id or CHAIN
+        rows = audit.page(db, caller().tenant_id, chain, after, query_data.limit + 1)
         items = [audit_view(row) for row in rows]
     items, cursor = cut(items, query_data.limit, lambda item: item.seq)
     return json_response(AuditPage(items=items, next_cursor=cursor))

@@ -11,6 +11,7 @@ from flask import Response, send_from_directory
 from werkzeug.exceptions import NotFound
 
 from turnloom.models.contracts.chat import OpenAIError
+from turnloom.models.contracts.own_texts import OldText
 from turnloom.models.contracts.problem import Problem
 from turnloom.models.contracts.turn import TurnView
 from turnloom.web.errors import MEDIA_TYPE
@@ -75,7 +76,7 @@ def document(app: APIFlask) -> None:
 def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     """Add what APIFlask does not know: problems, security, media types other than JSON, and plain schema names."""
     schemas = spec["components"]["schemas"]
-    for model in (Problem, TurnView, OpenAIError):
+    for model in (Problem, TurnView, OldText, OpenAIError):
         made = model.model_json_schema(ref_template=_REFERENCE + "{model}")
         schemas.update(made.pop("$defs", {}) | {model.__name__: made})
     for path, operations in spec["paths"].items():
@@ -100,6 +101,8 @@ def _completed(spec: dict[str, Any]) -> dict[str, Any]:
         spec["paths"][path]["delete"]["responses"]["409"] = _problem("A turn is in work")
     _complete_front(spec["paths"])
     _complete_console(spec["paths"]["/v1/console/session"])
+    show_text = spec["paths"]["/v1/prompts/{name}"]["get"]
+    show_text["responses"]["200"] = _answer("The text in effect, or that of the version", "TextDetail", "OldText")
     return _plainly_named(spec)
 
 

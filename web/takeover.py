@@ -12,9 +12,9 @@ from turnloom.models.contracts.listing import ConversationView
 from turnloom.models.contracts.takeover import PersonMessage
 from turnloom.models.contracts.turn import Links, TurnAccepted
 from turnloom.models.ledger import conversations, takeover
-from turnloom.models.ledger.takeover import Operator
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.operators import operator
 from turnloom.web.auth import caller, requires
 from turnloom.web.conversation_view import conversation_view
 from turnloom.web.json_body import json_response
@@ -52,7 +52,7 @@ def pause(conversation_id: str) -> Response:
     recorded. A reply that is not being sent yet is withheld.
     """
     with statement([caller().tenant_id]) as db:
-        paused = takeover.pause(db, caller().tenant_id, known_id(conversation_id, "conversation"), _operator())
+        paused = takeover.pause(db, caller().tenant_id, known_id(conversation_id, "conversation"), operator())
     for turn in paused.closed:
         dispatch_reply(turn)
     if paused.is_new:
@@ -71,7 +71,7 @@ def resume(conversation_id: str) -> Response:
     conversation was paused is not answered.
     """
     with statement([caller().tenant_id]) as db:
-        is_new = takeover.resume(db, caller().tenant_id, known_id(conversation_id, "conversation"), _operator())
+        is_new = takeover.resume(db, caller().tenant_id, known_id(conversation_id, "conversation"), operator())
     if is_new:
         log.info("conversation.resumed", key_id=str(caller().key_id))
     return _shown(conversation_id)
@@ -92,7 +92,7 @@ def write(conversation_id: str, json_data: PersonMessage) -> Response:
     409 if the body differs. The conversation need not be paused; pause it first if the agent is to be silent.
     """
     with statement([caller().tenant_id]) as db:
-        written = takeover.write(db, caller().tenant_id, conversation_id, identified(json_data), _operator())
+        written = takeover.write(db, caller().tenant_id, conversation_id, identified(json_data), operator())
     if written.outcome == "written":
         reach("message.written")
         log.info("message.written", turn_id=str(written.turn_id), seq=written.seq, key_id=str(caller().key_id))
@@ -109,10 +109,6 @@ def write(conversation_id: str, json_data: PersonMessage) -> Response:
     response = json_response(answer, 202 if written.outcome == "written" else 200)
     response.headers["Location"] = address
     return response
-
-
-def _operator() -> Operator:
-    return Operator(key_id=caller().key_id)
 
 
 def _shown(conversation_id: str) -> Response:

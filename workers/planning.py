@@ -130,7 +130,7 @@ def _plan(turn: ClaimedTurn) -> _Own | None:
     if turn.tries > MAX_ATTEMPTS:
         apologise(turn, "internal_error", TurnloomError(f"the planner was lost in each of {MAX_ATTEMPTS} attempts"))
         return None
-    agent = tailored(turn.tenant_id).agents.get(turn.agent).asked(turn.llm, turn.manner)
+    agent = tailored(turn.tenant_id, turn.conversation_id).agents.get(turn.agent).asked(turn.llm, turn.manner)
     origin = CallOrigin(
         tenant_id=turn.tenant_id,
         conversation_id=turn.conversation_id,
@@ -201,7 +201,7 @@ def _draft(
         trouble: Trouble = "budget_exceeded" if error.code == "budget_exceeded" else "llm_unavailable"
         return _Failure(trouble, error, {"agent": context.agent.source})
     deltas.settle()
-    trace = _trace(context, drafted)
+    trace = _trace(context, drafted) | deltas.trace()
     if drafted.plan is not None:
         return drafted.plan, trace
     log.warning("plan.refused", turn_id=str(turn.id), faults=[fault["code"] for fault in drafted.faults])
@@ -236,7 +236,7 @@ def _standing_in(turn: ClaimedTurn, context: PlanningContext) -> StandIn | None:
     agent = context.agent
     if context.mode == "direct":
         return None
-    books = tailored(turn.tenant_id).playbooks.for_agent(agent.name, context.tools)
+    books = tailored(turn.tenant_id, turn.conversation_id).playbooks.for_agent(agent.name, context.tools)
     return stand_in(books, {**turn.person, **shown(turn.slots, agent.slots)}, context.tools, agent.limits)
 
 

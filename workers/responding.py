@@ -149,7 +149,7 @@ def broken(error: Exception, turn_id: str) -> Ending:
 
 def _agent(material: Material) -> AgentProfile:
     """Return the agent of the turn; the default one if the tenant has removed it since the plan was made."""
-    agents = tailored(material.tenant_id).agents
+    agents = tailored(material.tenant_id, material.conversation_id).agents
     agent = agents.profiles.get(material.agent) or agents.get(settings().default_agent)
     return agent.asked(material.llm, material.manner)
 
@@ -173,7 +173,7 @@ def _composed(turn_id: UUID, attempt: int, material: Material, bound: Bound | No
 
 def _prepared(turn_id: UUID, material: Material, bound: Bound | None) -> tuple[ReplyInput, dict[str, Any] | None]:
     """Return the input of the reply, and the conversation's slots if results have changed them."""
-    agent, tailor = _agent(material), tailored(material.tenant_id)
+    agent, tailor = _agent(material), tailored(material.tenant_id, material.conversation_id)
     slots = settled(material.slots, material.steps, agent.slots)
     given = ReplyInput(
         material=material,
@@ -192,7 +192,7 @@ def _ended(turn_id: UUID, given: ReplyInput, slots: dict[str, Any] | None, meter
     composed = compose(given, meter, deltas)
     deltas.settle()
     status, error = _status(given.material)
-    trace = {"agent": given.agent.source, **composed.trace()}
+    trace = {"agent": given.agent.source, **composed.trace(), **deltas.trace()}
     ending = Ending(status, composed.reply, trace, output=composed.output, error=error, slots=slots, bound=given.bound)
     return _Ended(ending, composed.missed)
 
@@ -228,15 +228,22 @@ class Deltas:
         self._turn_id = turn_id
         self._after = after
         self._number = 0
+        self._began_at = 0.0
 
     def __call__(self, text: str) -> None:
         self._number += 1
+        if self._number == 1:
+            self._began_at = time.monotonic()
         append_delta(self._turn_id, self._after, self._number, text)
 
     def settle(self) -> None:
         """Wait until live readers can read all the pieces. Call it before the event that follows them."""
         if self._number:
             settle_deltas(self._turn_id)
+
+    def trace(self) -> dict[str, float]:
+        """Return the time since the first piece, for the trace of what is about to be recorded; nothing without one."""
+        return {"streaming_ms": round((time.monotonic() - self._began_at) * 1000, 3)} if self._number else {}
 
 
 def _status(material: Material) -> tuple[FinalTurnStatus, dict[str, str] | None]:

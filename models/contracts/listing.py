@@ -97,14 +97,16 @@ class FoundTurns(Contract):
 
 
 class AuditView(Contract):
-    """A record of the audit chain."""
+    """A record of an audit chain."""
 
     seq: int
     turn_id: str | None
     kind: str
-    """`turn.received`, `message.merged`, `message.changed`, `approval.requested`, `approval.decided`, `turn.finished`,
-    `step.decided`, `delivery.ended`, `delivery.redriven`, `conversation.paused`, `conversation.resumed`,
-    `message.written`, `conversation.erased`."""
+    """Of a conversation: `turn.received`, `message.merged`, `message.changed`, `message.hidden`, `plan.recorded`,
+    `calls.claimed`, `calls.ended`, `call.delayed`, `approval.requested`, `approval.decided`, `step.decided`,
+    `turn.finished`, `delivery.ended`, `delivery.confirmed`, `delivery.redriven`, `callback.ended`, `callback.redriven`,
+    `feedback.given`, `conversation.paused`, `conversation.resumed`, `message.written`, `conversation.erased`,
+    `conversation.exported`. Of the tenant itself: `tenant.created`, `key.created` and so on."""
     content: dict[str, Any] | None
     """None once erased."""
     digest: str
@@ -115,7 +117,7 @@ class AuditView(Contract):
 
 
 class AuditPage(Contract):
-    """Audit records of a conversation, oldest first."""
+    """Audit records of a conversation, or of the tenant itself, oldest first."""
 
     items: list[AuditView]
     next_cursor: str | None

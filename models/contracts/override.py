@@ -12,7 +12,7 @@ class Override(NamedTuple):
     """A tenant's own text."""
 
     text: str
-    origin: Literal["ledger", "file"]
+    origin: Literal["ledger", "file", "rollout"]
 
 
 @dataclass(frozen=True, eq=False)

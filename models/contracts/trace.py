@@ -16,7 +16,8 @@ class PlanTrace(Contract):
     trace: dict[str, Any]
     """`agent` and `prompts` with their versions, the language model, whether its answer was repaired; in mode
     `adaptive` the `lesson`: what was learned before it, and how. A version is `name@version`, or `name@version+digest`
-    for a text with which the tenant replaced the shipped one."""
+    for a text with which the tenant replaced the shipped one. `streaming_ms`: how long before it was recorded the first
+    text was streamed."""
 
 
 class CallTrace(Contract):

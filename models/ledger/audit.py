@@ -1,10 +1,10 @@
-"""The audit log can be read, and a conversation's chain verified.
+"""The audit log can be read, and its chains verified: one of each conversation, and one of each tenant.
 
 A record's hash is SHA-256 over its fields joined with `|`: tenant, conversation, seq, turn, kind, time (RFC 3339, UTC,
 microseconds), digest and the previous hash, both in hex. The first record's previous hash is empty. The digest is
-SHA-256 over the content as Postgres writes jsonb, so the chain stays verifiable after the content is erased. A content
-may be missing only if a later record `conversation.erased` says so: the `through` in its content is the last record
-erased.
+SHA-256 over the content as Postgres writes jsonb, so the chain stays verifiable after the content is erased. The
+conversation of a tenant's own records is the empty text. A content may be missing only if a later record
+`conversation.erased` says so: the `through` in its content is the last record erased.
 """
 
 import hashlib
@@ -16,11 +16,13 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
-from sqlalchemy import Select, Text, cast, select, tuple_, union
+from sqlalchemy import Select, Text, cast, literal, select, tuple_, union
 from sqlalchemy.orm import Session
 
+from turnloom.models.ledger.tenant_audit import CHAIN
 from turnloom.models.tables.audit import AuditRow
 from turnloom.models.tables.conversations import ConversationRow
+from turnloom.models.tables.tenants import TenantRow
 
 ERASED = "conversation.erased"
 
@@ -28,7 +30,7 @@ _AT_ONCE = 1_000
 
 
 class Chain(NamedTuple):
-    """A conversation's audit records."""
+    """The audit records of a conversation; those of the tenant itself if its id is empty."""
 
     tenant_id: UUID
     conversation_id: str
@@ -43,7 +45,7 @@ class Scope(NamedTuple):
 
 @dataclass(frozen=True)
 class AuditFault:
-    """A record that is not as it was written; or a head, if the conversation is empty."""
+    """A record that is not as it was written. If the conversation is empty: one of the tenant's own, or a head."""
 
     tenant_id: UUID
     conversation_id: str
@@ -52,16 +54,17 @@ class AuditFault:
 
 
 def page(db: Session, tenant_id: UUID, conversation_id: str, after_seq: int, limit: int) -> list[AuditRow]:
-    """Return a page of a conversation's audit records, oldest first."""
+    """Return a page of a conversation's audit records, or of the tenant's own if its id is empty, oldest first."""
     query = select(AuditRow).where(AuditRow.tenant_id == tenant_id, AuditRow.conversation_id == conversation_id)
     return list(db.scalars(query.where(AuditRow.seq > after_seq).order_by(AuditRow.seq).limit(limit)))
 
 
 def chains(db: Session, scope: Scope, after: Chain | None, limit: int) -> list[Chain]:
-    """Return, in order, a page of the conversations that have a chain or should have one."""
+    """Return, in order, a page of the chains that there are or should be."""
     records = _in_scope(select(AuditRow.tenant_id, AuditRow.conversation_id).distinct(), scope, after, limit)
     themselves = _in_scope(select(ConversationRow.tenant_id, ConversationRow.id), scope, after, limit)
-    listed = union(records, themselves).subquery()
+    tenants = select(TenantRow.id, literal(CHAIN, Text).label("conversation_id")).where(TenantRow.audit_seq > 0)
+    listed = union(records, themselves, _in_scope(tenants, scope, after, limit)).subquery()
     return [Chain(*row) for row in db.execute(select(*listed.c).order_by(*listed.c).limit(limit))]
 
 
@@ -73,7 +76,7 @@ def verify(db: Session, tenant_id: UUID, conversation_id: str) -> list[AuditFaul
 def verify_chains(db: Session, chains: Sequence[Chain]) -> Iterator[AuditFault]:
     """Yield the changed, missing and reordered records of chains, which come in order."""
     heads = _heads(db, chains)
-    groups = groupby(_records(db, chains), _chain_of)
+    groups = groupby(records(db, chains), _chain_of)
     found = next(groups, None)
     for chain in chains:
         if found is None or found[0] != chain:
@@ -83,8 +86,8 @@ def verify_chains(db: Session, chains: Sequence[Chain]) -> Iterator[AuditFault]:
             found = next(groups, None)
 
 
-def _records(db: Session, chains: Sequence[Chain]) -> Iterator[Any]:
-    """Yield the records of chains in order, with the content as text. Reads in pages: a conversation may be long."""
+def records(db: Session, chains: Sequence[Chain]) -> Iterator[Any]:
+    """Yield the records of chains in order, with the content as text. Reads in pages: a chain may be long."""
     where, place = tuple_(AuditRow.tenant_id, AuditRow.conversation_id), tuple_(*AuditRow.__table__.primary_key)
     columns = [column for column in AuditRow.__table__.columns if column.name != "content"]
     query = select(*columns, cast(AuditRow.content, Text).label("content")).where(where.in_(chains))
@@ -112,27 +115,35 @@ def _in_scope(query: Select[UUID, str], scope: Scope, after: Chain | None, limit
 
 
 def _heads(db: Session, chains: Sequence[Chain]) -> dict[Chain, tuple[int, bytes]]:
-    """Return the end of each chain as its conversation's row states it."""
+    """Return the end of each chain as the row of its conversation or tenant states it."""
     key = (ConversationRow.tenant_id, ConversationRow.id)
     query = select(*key, ConversationRow.audit_seq, ConversationRow.audit_hash).where(tuple_(*key).in_(chains))
-    return {Chain(tenant_id, name): (seq, hashed) for tenant_id, name, seq, hashed in db.execute(query)}
+    ends = {Chain(tenant_id, name): (seq, hashed) for tenant_id, name, seq, hashed in db.execute(query)}
+    tenants = [chain.tenant_id for chain in chains if chain.conversation_id == CHAIN]
+    own = select(TenantRow.id, TenantRow.audit_seq, TenantRow.audit_hash).where(TenantRow.id.in_(tenants))
+    return ends | {Chain(tenant_id, CHAIN): (seq, hashed) for tenant_id, seq, hashed in db.execute(own)}
 
 
 def _faults(chain: Chain, rows: Iterable[Any], head: tuple[int, bytes] | None) -> Iterator[AuditFault]:
+    own = "" if chain.conversation_id else "the tenant's own records: "
+    return (AuditFault(*chain, seq, own + message) for seq, message in _broken(rows, head))
+
+
+def _broken(rows: Iterable[Any], head: tuple[int, bytes] | None) -> Iterator[tuple[int, str]]:
     expected, before, bare = 1, b"", list[int]()
     for row in rows:
-        yield from (AuditFault(*chain, seq, message) for seq, message in _wrong(row, expected, before))
+        yield from _wrong(row, expected, before)
         if row.content is None:
             bare.append(row.seq)
         elif row.kind == ERASED:
             bare = [seq for seq in bare if seq > _through(row.content)]
         expected, before = row.seq + 1, row.hash
     for seq in bare:
-        yield AuditFault(*chain, seq, "the content is gone, and no record says that it was erased")
+        yield seq, "the content is gone, and no record says that it was erased"
     if head is None:
-        yield AuditFault(*chain, expected, "the conversation itself is missing")
+        yield expected, "the conversation itself is missing"
     elif head != (expected - 1, before):
-        yield AuditFault(*chain, expected, "records are missing at the end")
+        yield expected, "records are missing at the end"
 
 
 def _through(content: str) -> int:

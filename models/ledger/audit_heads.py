@@ -1,10 +1,13 @@
 """Heads of the audit log are signatures that cannot be forged without the key, even with write access to the database.
 
 A chain proves that its records follow from each other. It does not show that a chain was rewritten, cut at its end, or
-removed as a whole. So about once a minute each tenant gets a head: for every conversation with new records, the number
-and the hash of the last one. Its signature is HMAC-SHA256, with a key that the database does not have, over these
-fields joined with `|`: tenant, number, time (RFC 3339, UTC, microseconds), SHA-256 of the entries and the previous
-signature, both in hex. The first head's previous signature is empty. An entry is a line `conversation seq hash`.
+removed as a whole. So about once a minute each tenant gets a head: for every chain with new records, the number and the
+hash of the last one. It is signed with Ed25519, by a key that the database does not have, over these fields joined with
+`|`: tenant, number, time (RFC 3339, UTC, microseconds), SHA-256 of the entries' digests and the previous signature,
+both in hex. The first head's previous signature is empty. An entry is a line `conversation seq hash`, and its digest is
+SHA-256 over it: so whoever verifies one conversation need not be told of the others.
+
+Heads of earlier releases have another signature: HMAC-SHA256, over the entries' lines themselves.
 """
 
 import hashlib
@@ -20,12 +23,15 @@ from sqlalchemy import func, select, text
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
+from turnloom.models.errors import NotFound
+from turnloom.models.ledger import audit_key
 from turnloom.models.ledger.audit import AuditFault
 from turnloom.models.tables.audit import AuditHeadRow
 
 _ENTRIES = 1_000
 """Most entries in one head; a tenant with more gets several heads."""
 _PAGE = 100
+_HMAC_BYTES = 32
 
 # A record's time is taken before its commit: a record may be older than the last head and have been committed after it.
 _UNSEALED = text("""
@@ -69,7 +75,7 @@ class Head:
         return {
             "tenant_id": str(self.tenant_id),
             "number": self.number,
-            "sealed_at": _rfc3339(self.at),
+            "sealed_at": rfc3339(self.at),
             "signature": self.signature.hex(),
         }
 
@@ -118,6 +124,27 @@ def verify_heads(
     return faults, Head(tenant_id, rows[-1].number, rows[-1].at, rows[-1].signature)
 
 
+def head_of(db: Session, tenant_id: UUID, conversation_id: str) -> tuple[AuditHeadRow, bytes]:
+    """Return the last head that names a conversation, and the signature of the head before it.
+
+    Raises:
+        NotFound: none names it.
+    """
+    query = select(AuditHeadRow).where(
+        AuditHeadRow.tenant_id == tenant_id, AuditHeadRow.conversations.contains([conversation_id])
+    )
+    row = db.scalars(query.order_by(AuditHeadRow.number.desc()).limit(1)).first()
+    if row is None:
+        raise NotFound(f"no head of the audit log names the conversation {conversation_id!r}")
+    before = db.get(AuditHeadRow, (tenant_id, row.number - 1))
+    return row, b"" if before is None else before.signature
+
+
+def entries(row: AuditHeadRow) -> list[bytes]:
+    """Return the digests of a head's entries, in order."""
+    return [hashlib.sha256(line).digest() for line in _lines(row)]
+
+
 def sealed_tenants(db: Session) -> list[UUID]:
     """Return the tenants that have a head."""
     return list(db.scalars(select(AuditHeadRow.tenant_id).group_by(AuditHeadRow.tenant_id)))
@@ -141,12 +168,12 @@ def _sealed(db: Session, key: bytes, tenant_id: UUID, at: datetime, rows: Iterat
     unsealed = list(rows)
     for first in range(0, len(unsealed), _ENTRIES):
         number += 1
-        entries = unsealed[first : first + _ENTRIES]
-        conversations, seqs, hashes = (list(column) for column in zip(*(row[1:] for row in entries), strict=True))
+        columns = zip(*(row[1:] for row in unsealed[first : first + _ENTRIES]), strict=True)
+        conversations, seqs, hashes = (list(column) for column in columns)
         row = AuditHeadRow(
             tenant_id=tenant_id, number=number, at=at, conversations=conversations, seqs=seqs, hashes=hashes
         )
-        before = row.signature = _signature(row, before, key)
+        before = row.signature = audit_key.sign(key, _signed(row, before))
         db.add(row)
         yield Head(tenant_id, number, at, before)
     db.flush()
@@ -166,25 +193,38 @@ def _changed(db: Session, tenant_id: UUID, first: int, last: int, conversation_i
     given = {"tenant_id": tenant_id, "first": first, "last": last, "conversation_id": conversation_id}
     for row in db.execute(_CHANGED, given):
         what = "the record is missing" if row.is_missing else "the record was rewritten"
-        yield AuditFault(tenant_id, row.conversation_id, row.seq, f"{what}: it stood in a head of {_rfc3339(row.at)}")
+        yield AuditFault(tenant_id, row.conversation_id, row.seq, f"{what}: it stood in a head of {rfc3339(row.at)}")
 
 
 def _is_signed(row: AuditHeadRow, before: bytes, key: bytes) -> bool:
     try:
-        return hmac.compare_digest(_signature(row, before, key), row.signature)
+        if len(row.signature) == _HMAC_BYTES:
+            return hmac.compare_digest(_earlier_signature(row, before, key), row.signature)
+        return audit_key.is_signed(key, _signed(row, before), row.signature)
     except (AttributeError, TypeError, ValueError):
         return False  # somebody has given the arrays another shape
 
 
-def _signature(row: AuditHeadRow, before: bytes, key: bytes) -> bytes:
-    entries = zip(row.conversations, row.seqs, row.hashes, strict=True)
-    lines = "\n".join(f"{conversation} {seq} {hashed.hex()}" for conversation, seq, hashed in entries)
-    digest = hashlib.sha256(lines.encode()).hexdigest()
-    fields = [str(row.tenant_id), str(row.number), _rfc3339(row.at), digest, before.hex()]
-    return hmac.new(key, "|".join(fields).encode(), hashlib.sha256).digest()
+def _signed(row: AuditHeadRow, before: bytes) -> bytes:
+    return _message(row, hashlib.sha256(b"".join(entries(row))).hexdigest(), before)
 
 
-def _rfc3339(at: datetime) -> str:
+def _earlier_signature(row: AuditHeadRow, before: bytes, key: bytes) -> bytes:
+    message = _message(row, hashlib.sha256(b"\n".join(_lines(row))).hexdigest(), before)
+    return hmac.new(key, message, hashlib.sha256).digest()
+
+
+def _message(row: AuditHeadRow, digest: str, before: bytes) -> bytes:
+    return "|".join([str(row.tenant_id), str(row.number), rfc3339(row.at), digest, before.hex()]).encode()
+
+
+def _lines(row: AuditHeadRow) -> list[bytes]:
+    listed = zip(row.conversations, row.seqs, row.hashes, strict=True)
+    return [f"{conversation} {seq} {hashed.hex()}".encode() for conversation, seq, hashed in listed]
+
+
+def rfc3339(at: datetime) -> str:
+    """Return a time as it is hashed: UTC, with microseconds."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from turnloom.models.errors import Conflict
+from turnloom.models.ledger import tenant_audit
 from turnloom.models.runtime import secrets
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.tables.callbacks import IS_CURRENT, CallbackSecretRow
@@ -44,6 +45,7 @@ def reveal(db: Session, tenant_id: UUID) -> str:
         message = f"the secret was shown on {row.shown_at:%d %b %Y}, and is not shown again; `--rotate` makes a new one"
         raise Conflict(message)
     row.shown_at = db.scalars(select(func.clock_timestamp())).one()
+    tenant_audit.append(db, tenant_id, "callback_secret.shown", {})
     return _plain(row)
 
 
@@ -81,7 +83,9 @@ def _make(db: Session, tenant_id: UUID) -> None:
         tenant_id=tenant_id, id=new_id(), secret=secrets.seal({"secret": plain}), key_id=secrets.key_ids()[0]
     )
     # Another process may make one at the same moment: the first counts.
-    db.execute(new.on_conflict_do_nothing(index_elements=["tenant_id"], index_where=text(IS_CURRENT)))
+    made = new.on_conflict_do_nothing(index_elements=["tenant_id"], index_where=text(IS_CURRENT))
+    if db.scalar(made.returning(CallbackSecretRow.id)) is not None:
+        tenant_audit.append(db, tenant_id, "callback_secret.created", {})
 
 
 def _plain(row: CallbackSecretRow) -> str:

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from turnloom.models.errors import Conflict, NotFound
+from turnloom.models.ledger import tenant_audit
 from turnloom.models.runtime import secrets
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.tables.channels import ChannelAccountRow
@@ -60,6 +61,7 @@ def put(db: Session, tenant_id: UUID, channel: str, name: str, agent: str, confi
     put = new.on_conflict_do_update(index_elements=["channel", "name"], set_=values, where=mine)
     if db.scalar(put.returning(ChannelAccountRow.id)) is None:
         raise Conflict(f"another tenant has an account {name!r} on {channel}; choose another name")
+    tenant_audit.append(db, tenant_id, "channel.set", {"channel": channel, "account": name, "agent": agent})
 
 
 def find(db: Session, channel: str, name: str) -> ChannelAccount | None:
@@ -107,6 +109,7 @@ def remove(db: Session, tenant_id: UUID, channel: str, name: str) -> None:
     ).one()
     db.delete(row)
     db.flush()
+    tenant_audit.append(db, tenant_id, "channel.removed", {"channel": channel, "account": name})
 
 
 def _query() -> Any:

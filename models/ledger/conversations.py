@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.ledger.transitions import call
+from turnloom.models.runtime.operators import operator
 from turnloom.models.tables.conversations import IS_LISTED, IS_PAUSED, ConversationRow
 from turnloom.models.tables.knowledge import KnowledgeRow
 from turnloom.models.tables.notifications import NotificationRow
@@ -87,7 +88,8 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
     ):
         db.execute(statement, execution_options={"synchronize_session": False})
     call(db, "erase_turns", tenant=tenant_id, conversation=conversation_id)
-    call(db, "erase_audit", tenant=tenant_id, conversation=conversation_id)
+    by = operator()
+    call(db, "erase_audit", tenant=tenant_id, conversation=conversation_id, key=by.key_id, by=by.name)
     row.person, row.slots, row.past, row.summary = {}, {}, [], None
     row.summary_seq = row.last_seq  # a summary that is being made now covers erased turns
     row.paused_at = row.paused_by = None

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.users import AccountRequest, AccountStatus
 from turnloom.models.errors import NotFound, ToolFailed
+from turnloom.models.ledger import tenant_audit
 from turnloom.models.ledger.users import get_user
 from turnloom.models.runtime import secrets
 from turnloom.models.runtime.ids import new_id
@@ -133,7 +134,9 @@ def put_account(db: Session, tenant_id: UUID, user_id: str, integration: str, re
     )
     key = [AccountRow.tenant_id, AccountRow.user_id, AccountRow.integration]
     put = new.on_conflict_do_update(index_elements=key, set_=values).returning(AccountRow)
-    return _account(db.scalars(put, execution_options={"populate_existing": True}).one())
+    row = db.scalars(put, execution_options={"populate_existing": True}).one()
+    _audit(db, tenant_id, user_id, integration, request.status)
+    return _account(row)
 
 
 def remove_account(db: Session, tenant_id: UUID, user_id: str, integration: str) -> None:
@@ -145,6 +148,7 @@ def remove_account(db: Session, tenant_id: UUID, user_id: str, integration: str)
     these = (AccountRow.tenant_id == tenant_id, AccountRow.user_id == user_id, AccountRow.integration == integration)
     if db.scalar(delete(AccountRow).where(*these).returning(AccountRow.id)) is None:
         raise NotFound(f"user {user_id!r} has no account with {integration!r}")
+    _audit(db, tenant_id, user_id, integration, None)
 
 
 def needs_reauth(db: Session, tenant_id: UUID, account_id: UUID, connected_at: datetime) -> None:
@@ -181,6 +185,14 @@ def unreadable(db: Session) -> int:
     known = secrets.key_ids()
     counts = (select(func.count()).select_from(table).where(table.key_id.not_in(known)) for table in SEALED)
     return sum(db.scalars(query).one() for query in counts)
+
+
+def _audit(db: Session, tenant_id: UUID, user_id: str, integration: str, status: AccountStatus | None) -> None:
+    content = {"user_sha256": tenant_audit.user_digest(tenant_id, user_id), "integration": integration}
+    if status is None:
+        tenant_audit.append(db, tenant_id, "account.removed", content)
+    else:
+        tenant_audit.append(db, tenant_id, "account.set", {**content, "status": status})
 
 
 def _sealed_anew(row: SealedRow, key_id: str) -> bool:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from sqlalchemy import func, select, update
+from sqlalchemy import exists, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.scope import SCOPES
 from turnloom.models.errors import NotFound
-from turnloom.models.ledger import tenants
+from turnloom.models.ledger import tenant_audit, tenants
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.tables.tenants import KeyRow
 
@@ -43,6 +43,7 @@ def create(
     db.flush()
     if lasts is not None:
         row.expires_at = row.created_at + lasts
+    tenant_audit.append(db, tenant_id, "key.created", {"key": str(key_id), "name": name, "scopes": list(scopes)})
     return key_id, plain
 
 
@@ -59,6 +60,8 @@ def rotate(db: Session, key_id: UUID, overlap: timedelta) -> tuple[UUID, str]:
     made = create(db, old.tenant_id, old.name, old.scopes, lasts)
     old.expires_at = func.least(KeyRow.expires_at, func.clock_timestamp() + overlap)
     db.flush()
+    replaced = {"key": str(made[0]), "replaces": str(key_id), "overlap_s": int(overlap.total_seconds())}
+    tenant_audit.append(db, old.tenant_id, "key.rotated", replaced)
     return made
 
 
@@ -74,6 +77,9 @@ def ensure_dev_key(db: Session, plain: str) -> None:
         "development": True,
     }
     revived = {"scopes": list(SCOPES), "revoked_at": None}
+    is_there = exists().where(KeyRow.digest == row["digest"], KeyRow.revoked_at.is_(None))
+    if not db.scalar(select(is_there)):
+        tenant_audit.append(db, tenant_id, "key.created", {"name": row["name"], "scopes": list(SCOPES)})
     db.execute(insert(KeyRow).values(row).on_conflict_do_update(index_elements=["digest"], set_=revived))
 
 
@@ -108,8 +114,10 @@ def revoke(db: Session, key_id: UUID) -> None:
         NotFound: there is no such key, or it was revoked before.
     """
     query = update(KeyRow).where(KeyRow.id == key_id, KeyRow.revoked_at.is_(None))
-    if db.scalar(query.values(revoked_at=func.clock_timestamp()).returning(KeyRow.id)) is None:
+    tenant_id = db.scalar(query.values(revoked_at=func.clock_timestamp()).returning(KeyRow.tenant_id))
+    if tenant_id is None:
         raise NotFound(f"there is no valid key with the id {key_id}")
+    tenant_audit.append(db, tenant_id, "key.revoked", {"key": str(key_id)})
 
 
 def digest(plain: str) -> bytes:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.limits import Limits
 from turnloom.models.errors import Invalid
-from turnloom.models.ledger import tenants
+from turnloom.models.ledger import tenant_audit, tenants
 from turnloom.models.runtime.settings import settings
 from turnloom.models.runtime.value_faults import faults_of
 from turnloom.models.tables.tenants import TenantRow
@@ -58,6 +58,7 @@ def change(db: Session, name: str, changed: Mapping[str, Any]) -> dict[str, Any]
     after = {limit: value for limit, value in {**tenant.limits, **changed}.items() if value is not ...}
     _with(after)
     tenant.limits = after
+    tenant_audit.append(db, tenant.id, "limits.set", {"limits": after})
     return after
 
 

@@ -4,16 +4,20 @@ The texts come from the ledger (`turnloom prompts set`) and from a folder per te
 both have a name, the ledger wins. A cached value is valid for two seconds; then one statement and a look at the folder
 tell whether anything has changed. While nothing has, the same object is returned, so that callers can cache what they
 derive from it. One caller looks for all; the others use the old texts meanwhile, for at most another two seconds.
+
+A conversation that a running rollout takes has the rollout's text over these. Conversations with the same rollouts get
+the same object.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.override import LARGEST_TEXT, NO_OVERRIDES, Override, Overrides
-from turnloom.models.ledger import overrides
+from turnloom.models.contracts.rollout import RunningRollout
+from turnloom.models.ledger import overrides, rollouts
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.models.runtime.ttl_cache import TtlCache
@@ -33,6 +37,7 @@ class _Stand(NamedTuple):
     """The state of all sources of overrides. It differs as soon as one of them changes."""
 
     version: int
+    rollouts: tuple[UUID, ...]
     folder: Path | None
     files: tuple[_File, ...]
 
@@ -40,17 +45,29 @@ class _Stand(NamedTuple):
 class _Known(NamedTuple):
     stand: _Stand
     overrides: Overrides
+    rollouts: Sequence[RunningRollout]
+    variants: dict[tuple[UUID, ...], Overrides]
+    """The overrides with the texts of these rollouts, as far as a conversation has needed them."""
+
+    def of(self, conversation_id: str) -> Overrides:
+        """Return the texts of a conversation."""
+        taking = [each for each in self.rollouts if each.takes(conversation_id)]
+        if not taking:
+            return self.overrides
+        texts = {each.name: Override(each.text, "rollout") for each in taking}
+        # Threads that come at the same time get the same object.
+        return self.variants.setdefault(tuple(each.id for each in taking), Overrides({**self.overrides.texts, **texts}))
 
 
-def overrides_of(tenant_id: UUID) -> Overrides:
-    """Return a tenant's own texts, at most a few seconds old.
+def overrides_of(tenant_id: UUID, conversation_id: str | None = None) -> Overrides:
+    """Return a tenant's own texts, at most a few seconds old; with a conversation, those that it has.
 
     Raises:
         Unavailable: Postgres does not answer.
     """
     known = _known.get(tenant_id)
     assert known is not None
-    return known.overrides
+    return known.overrides if conversation_id is None else known.of(conversation_id)
 
 
 def read_overrides(tenant_id: UUID) -> Overrides:
@@ -60,7 +77,9 @@ def read_overrides(tenant_id: UUID) -> Overrides:
 
 def _look(tenant_id: UUID, before: _Known | None) -> _Known:
     stand = _stand(tenant_id)
-    return before if before and before.stand == stand else _Known(stand, _read(tenant_id, stand))
+    if before and before.stand == stand:
+        return before
+    return _Known(stand, _read(tenant_id, stand), _running(tenant_id, stand), {})
 
 
 _known: TtlCache[UUID, _Known] = TtlCache(_look, fresh_s=_FRESH_S, kept_s=_KEPT_S, at_most=_REMEMBERED)
@@ -68,9 +87,9 @@ _known: TtlCache[UUID, _Known] = TtlCache(_look, fresh_s=_FRESH_S, kept_s=_KEPT_
 
 def _stand(tenant_id: UUID) -> _Stand:
     with statement([tenant_id]) as db:
-        name, version = overrides.stand(db, tenant_id)
+        name, version, running = overrides.stand(db, tenant_id)
     folder = _folder(tenant_id, name)
-    return _Stand(version, folder, tuple(sorted(_listed(folder))) if folder else ())
+    return _Stand(version, tuple(running), folder, tuple(sorted(_listed(folder))) if folder else ())
 
 
 def _folder(tenant_id: UUID, name: str) -> Path | None:
@@ -105,6 +124,13 @@ def _read(tenant_id: UUID, stand: _Stand) -> Overrides:
         with transaction(tenant_id) as db:
             texts |= {name: Override(text, "ledger") for name, text in overrides.active(db, tenant_id).items()}
     return Overrides(texts) if texts else NO_OVERRIDES
+
+
+def _running(tenant_id: UUID, stand: _Stand) -> Sequence[RunningRollout]:
+    if not stand.rollouts:
+        return ()
+    with transaction(tenant_id) as db:
+        return rollouts.running(db, tenant_id)
 
 
 def _text(path: Path) -> str | None:

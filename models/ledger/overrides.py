@@ -1,5 +1,6 @@
 """Overrides are a tenant's own prompts and agents, in an append-only log: the newest entry of each name counts."""
 
+import hashlib
 from uuid import UUID
 
 import psycopg
@@ -8,6 +9,8 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from turnloom.models.errors import NotFound
+from turnloom.models.ledger import tenant_audit
+from turnloom.models.runtime.operators import Operator
 from turnloom.models.tables.overrides import OverrideRow
 from turnloom.models.tables.tenants import TenantRow
 
@@ -20,29 +23,39 @@ def write(db: Session, tenant_id: UUID, name: str, text: str | None, by: str) ->
     version = (last or 0) + 1
     db.add(OverrideRow(tenant_id=tenant_id, version=version, name=name, text=text, created_by=by))
     db.flush()
+    digest = None if text is None else hashlib.sha256(text.encode()).hexdigest()
+    kind = "override.removed" if text is None else "override.set"
+    told = {"name": name, "version": version, "text_sha256": digest}
+    tenant_audit.append(db, tenant_id, kind, told, Operator(name=by))
     return version
 
 
-def stand(db: psycopg.Connection, tenant_id: UUID) -> tuple[str, int]:
-    """Return a tenant's name and its number of changes, a cheap way to detect a change."""
+def stand(db: psycopg.Connection, tenant_id: UUID) -> tuple[str, int, list[UUID]]:
+    """Return a tenant's name, its number of changes and its running rollouts, a cheap way to detect a change."""
     row = db.execute(
-        "SELECT t.name, (SELECT coalesce(max(o.version), 0) FROM overrides o WHERE o.tenant_id = t.id)"
+        "SELECT t.name, (SELECT coalesce(max(o.version), 0) FROM overrides o WHERE o.tenant_id = t.id),"
+        " array(SELECT r.id FROM rollouts r WHERE r.tenant_id = t.id AND r.ended_at IS NULL ORDER BY r.id)"
         " FROM tenants t WHERE t.id = %s",
         (tenant_id,),
         prepare=True,
     ).fetchone()
-    return row or ("", 0)
+    return row or ("", 0, [])
 
 
 def active(db: Session, tenant_id: UUID) -> dict[str, str]:
     """Return the texts in effect, by name."""
-    newest = (
+    return {row.name: row.text for row in newest(db, tenant_id) if row.text is not None}
+
+
+def newest(db: Session, tenant_id: UUID) -> list[OverrideRow]:
+    """Return the last change of each name."""
+    query = (
         select(OverrideRow)
         .where(OverrideRow.tenant_id == tenant_id)
         .ext(distinct_on(OverrideRow.name))
         .order_by(OverrideRow.name, OverrideRow.version.desc())
     )
-    return {row.name: row.text for row in db.scalars(newest) if row.text is not None}
+    return list(db.scalars(query))
 
 
 def history(db: Session, tenant_id: UUID, name: str) -> list[OverrideRow]:

@@ -15,14 +15,7 @@ from turnloom.models.ledger.cancellation import ClosedTurn, read_closed
 from turnloom.models.ledger.recovery import LEASE_MS
 from turnloom.models.ledger.transitions import call
 from turnloom.models.runtime.ids import new_id
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operator:
-    """The person who takes a conversation over: by a key of the API, or under a name at the command line."""
-
-    key_id: UUID | None = None
-    name: str | None = None
+from turnloom.models.runtime.operators import Operator
 
 
 @dataclass(frozen=True, slots=True)

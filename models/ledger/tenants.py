@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.usage import Budget
 from turnloom.models.errors import Conflict, NotFound
+from turnloom.models.ledger import tenant_audit
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.tables.tenants import TenantRow
 
@@ -18,8 +19,7 @@ def create(db: Session, name: str) -> UUID:
     Raises:
         Conflict: the name is taken.
     """
-    query = insert(TenantRow).values(id=new_id(), name=name).on_conflict_do_nothing().returning(TenantRow.id)
-    made: UUID | None = db.scalar(query)
+    made = _made(db, name)
     if made is None:
         raise Conflict(f"there is a tenant named {name!r} already")
     return made
@@ -27,8 +27,7 @@ def create(db: Session, name: str) -> UUID:
 
 def ensure(db: Session, name: str) -> UUID:
     """Return the tenant of that name; create it if it does not exist."""
-    db.execute(insert(TenantRow).values(id=new_id(), name=name).on_conflict_do_nothing())
-    return find(db, name).id
+    return _made(db, name) or find(db, name).id
 
 
 def find(db: Session, name: str) -> TenantRow:
@@ -54,9 +53,20 @@ def set_budget(db: Session, name: str, budget: Budget) -> None:
     Raises:
         NotFound: there is no such tenant.
     """
-    find(db, name).budget = budget.model_dump(exclude_none=True)
+    tenant = find(db, name)
+    tenant.budget = budget.model_dump(exclude_none=True)
+    tenant_audit.append(db, tenant.id, "budget.set", {"budget": budget.model_dump(mode="json", exclude_none=True)})
 
 
 def listed(db: Session) -> list[TenantRow]:
     """Return all tenants by name."""
     return list(db.scalars(select(TenantRow).order_by(TenantRow.name)))
+
+
+def _made(db: Session, name: str) -> UUID | None:
+    """Create a tenant. None: the name is taken."""
+    query = insert(TenantRow).values(id=new_id(), name=name).on_conflict_do_nothing().returning(TenantRow.id)
+    made: UUID | None = db.scalar(query)
+    if made is not None:
+        tenant_audit.append(db, made, "tenant.created", {"name": name})
+    return made

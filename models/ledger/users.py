@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, case, collate, delete, or_, select
@@ -13,6 +14,8 @@ from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.users import ConnectionStatus, Profile
 from turnloom.models.errors import Invalid, NotFound
+from turnloom.models.ledger import tenant_audit
+from turnloom.models.ledger.tenant_audit import user_digest
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.tables.notifications import NotificationRow
 from turnloom.models.tables.users import ConnectionRow, UserRow
@@ -63,7 +66,10 @@ def remove_user(db: Session, tenant_id: UUID, user_id: str) -> bool:
         delete(NotificationRow).where(NotificationRow.tenant_id == tenant_id, NotificationRow.user_id == user_id)
     )
     gone = delete(UserRow).where(UserRow.tenant_id == tenant_id, UserRow.id == user_id).returning(UserRow.id)
-    return db.scalar(gone) is not None
+    if db.scalar(gone) is None:
+        return False
+    _audit(db, tenant_id, "user.removed", user_id)
+    return True
 
 
 def put_user(db: Session, tenant_id: UUID, user_id: str, profile: Profile) -> None:
@@ -71,6 +77,7 @@ def put_user(db: Session, tenant_id: UUID, user_id: str, profile: Profile) -> No
     values = {name: getattr(profile, name) for name in _FIELDS} | {"scopes": sorted(set(profile.scopes))}
     new = insert(UserRow).values(tenant_id=tenant_id, id=user_id, **values)
     db.execute(new.on_conflict_do_update(index_elements=[UserRow.tenant_id, UserRow.id], set_=values))
+    _audit(db, tenant_id, "user.set", user_id, scopes=values["scopes"])
 
 
 def find_user(db: Session, tenant_id: UUID, user_id: str) -> DirectoryUser | None:
@@ -131,7 +138,9 @@ def connect(db: Session, tenant_id: UUID, one: str, other: str, status: Connecti
     new = insert(ConnectionRow).values(tenant_id=tenant_id, id=new_id(), a_id=a_id, b_id=b_id, status=status)
     pair = [ConnectionRow.tenant_id, ConnectionRow.a_id, ConnectionRow.b_id]
     put = new.on_conflict_do_update(index_elements=pair, set_={"status": status}).returning(ConnectionRow.id)
-    return UserConnection(id=db.scalars(put).one(), users=(a_id, b_id), is_active=status == "active")
+    made = UserConnection(id=db.scalars(put).one(), users=(a_id, b_id), is_active=status == "active")
+    _audit(db, tenant_id, "users.connected", a_id, other_sha256=user_digest(tenant_id, b_id), status=status)
+    return made
 
 
 def connections_of(db: Session, tenant_id: UUID, user_id: str) -> list[Contact]:
@@ -189,7 +198,12 @@ def _regrant(db: Session, tenant_id: UUID, user_id: str, change: Callable[[set[s
     if row is None:
         raise NotFound(f"there is no user {user_id!r}")
     row.scopes = sorted(change(set(row.scopes)))
+    _audit(db, tenant_id, "user.scopes_set", user_id, scopes=row.scopes)
     return row.scopes
+
+
+def _audit(db: Session, tenant_id: UUID, kind: str, user_id: str, **content: Any) -> None:
+    tenant_audit.append(db, tenant_id, kind, {"user_sha256": user_digest(tenant_id, user_id), **content})
 
 
 def _of(tenant_id: UUID, user_id: str) -> Select[UserRow]:

@@ -68,6 +68,9 @@ COUNTED = {
         "it was given up.",
         ("status",),
     ),
+    "turnloom_rollouts_taken_back_total": Metric(
+        "counter", "Rollouts that were taken back because their new text did worse.", ()
+    ),
     "turnloom_llm_schemas_refused_total": Metric(
         "counter",
         "Calls that the endpoint refused because their response schema was too large for it.",

@@ -30,7 +30,7 @@ _GRANTS = """
     GRANT USAGE ON SCHEMA public, {functions} TO {role};
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};
     REVOKE UPDATE, DELETE ON audit, audit_heads, overrides FROM {role};
-    REVOKE DELETE ON conversations, turns, tenants FROM {role};
+    REVOKE DELETE ON conversations, turns, tenants, rollouts FROM {role};
     REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM {role};
     GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {functions} TO {role};
 """

@@ -1,4 +1,4 @@
-"""The audit log is append-only and hash-chained per conversation; its heads are signed outside the database."""
+"""The audit log is append-only and hash-chained per conversation and tenant; heads are signed outside the database."""
 
 from datetime import datetime
 from typing import Any
@@ -20,6 +20,7 @@ class AuditRow(Row):
 
     tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
     conversation_id: Mapped[str] = mapped_column(primary_key=True)
+    """The empty text for the tenant's own chain."""
     seq: Mapped[int] = mapped_column(primary_key=True)
     turn_id: Mapped[UUID | None]
     kind: Mapped[str]
@@ -49,4 +50,5 @@ class AuditHeadRow(Row):
     hashes: Mapped[list[bytes]] = mapped_column(ARRAY(LargeBinary))
     """The hash of that record."""
     signature: Mapped[bytes] = mapped_column(LargeBinary)
-    """HMAC-SHA256 over all this and the previous signature, with TURNLOOM_AUDIT_KEY."""
+    """Ed25519 over all this and the previous signature, with the key made of TURNLOOM_AUDIT_KEY. Heads of earlier
+    releases have HMAC-SHA256 instead."""

@@ -22,6 +22,9 @@ class TenantRow(Row):
     limits: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
     """Its own limits: the fields of `Limits` that differ from the deployment's."""
     created_at: Mapped[datetime] = created_now()
+    audit_seq: Mapped[int] = mapped_column(server_default="0")
+    """The end of its own audit chain: what was done to it, and belongs to no conversation."""
+    audit_hash: Mapped[bytes] = mapped_column(LargeBinary, server_default="")
 
 
 class KeyRow(Row):

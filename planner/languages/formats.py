@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
-from babel.dates import format_skeleton, format_time
+from babel.dates import format_skeleton, format_time, get_timezone_location
 from babel.lists import format_list
 from babel.numbers import format_decimal, parse_pattern
 
@@ -71,6 +71,19 @@ def clock(language: Language, value: Any) -> str:
     except ValueError:
         return text
     return format_time(found, "short", locale=language.locale)
+
+
+def timezone(language: Language, value: Any) -> str:
+    """Write a time zone for people, by its city: `Jerusalem Time`. A zone of no place is written as it is."""
+    name = str(value)
+    if "/" not in name or name.startswith("Etc/"):
+        return name
+    try:
+        city = get_timezone_location(name, locale=language.locale, return_city=True)
+    except LookupError:
+        return name
+    written: str = language.locale.zone_formats["region"] % city.rpartition("/")[2]
+    return written
 
 
 def number(language: Language, value: Any) -> str:

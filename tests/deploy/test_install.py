@@ -2,6 +2,7 @@
 
 import os
 import pty
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STAND_IN = """#!/bin/sh
 case "$1 $2" in
   "-m venv") mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+  "-c "*) cat "$0.base" 2>/dev/null || true ;;
   "-m pip") echo "Collecting something"; while [ ! -e "$RELEASED" ]; do :; done; exit "$STATUS" ;;
 esac
 """
@@ -75,3 +77,19 @@ def test_a_failure_shows_the_end_of_the_log(setup: list[str], tmp_path: Path) ->
     assert done.returncode == 2
     assert "Collecting something" in done.stderr
     assert "install.log" in done.stderr
+
+
+@pytest.mark.parametrize(("base", "stays"), [("3.11", True), ("3.12", False)])
+def test_what_another_python_installed_is_removed(setup: list[str], tmp_path: Path, base: str, stays: bool) -> None:
+    """It would mix with what this one installs. What the same one installed is used again."""
+    (tmp_path / "released").touch()
+    venv, installed = tmp_path / "venv", tmp_path / "venv/lib/installed"
+    for folder in (venv / "bin", venv / "lib"):
+        folder.mkdir(parents=True)
+    shutil.copy(tmp_path / "python", venv / "bin/python")
+    for path, value in {venv / "bin/python.base": "3.11", tmp_path / "python.base": base, installed: ""}.items():
+        path.write_text(value)
+
+    subprocess.run(setup, capture_output=True, check=True)
+
+    assert installed.exists() is stays

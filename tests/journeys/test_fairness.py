@@ -32,7 +32,7 @@ def _of_a_batch() -> dict[str, Any]:
 
 @pytest.mark.parametrize("makes", [_of_a_user, _of_a_batch])
 def test_a_burst_goes_a_few_at_a_time_and_is_passed(api: httpx2.Client, makes: Callable[[], dict[str, Any]]) -> None:
-    """Whoever comes after it ends before most of it, and at no time are most of its turns in work."""
+    """Most of it does not delay whoever comes after it, and at no time are most of its turns in work."""
     of_burst = makes()
     with ThreadPoolExecutor(_BURST) as pool:
         burst = [pool.submit(_ended, api, **of_burst) for _ in range(_BURST)]
@@ -46,9 +46,14 @@ def test_a_burst_goes_a_few_at_a_time_and_is_passed(api: httpx2.Client, makes: C
     # Processes that count at the same moment let a few more pass, each as many as the window has.
     assert most <= _BURST / 2
     other_end = _begun(other) + other["timings"]["tools_ms"]
-    assert sum(ended < other_end for _, ended in spans) < _BURST / 2
+    assert sum(_ms(other["created_at"]) <= ended < other_end for _, ended in spans) < _BURST / 2
 
 
 def _begun(turn: dict[str, Any]) -> float:
-    """Return when a turn's step started, in milliseconds of the ledger's clock."""
-    return datetime.fromisoformat(turn["steps"][0]["started_at"]).timestamp() * 1_000
+    """Return when a turn's step started."""
+    return _ms(turn["steps"][0]["started_at"])
+
+
+def _ms(moment: str) -> float:
+    """Return a moment of the ledger's clock in milliseconds."""
+    return datetime.fromisoformat(moment).timestamp() * 1_000

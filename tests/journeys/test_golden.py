@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
@@ -47,6 +48,7 @@ def test_the_shipped_conversations_fix_no_way() -> None:
         (golden.name, name)
         for golden in SHIPPED
         for said in golden.turns
+        if said.expect is not None
         for name in said.expect.model_fields_set & Way.model_fields.keys()
     ]
 
@@ -80,6 +82,28 @@ def test_eval_shows_the_first_difference(stack: Stack, tmp_path: Path) -> None:
     assert total["prompt_tokens"] > 0
     assert total["cost"] == 0.0
     assert [line["passed"] for line in told["conversations"]] == [True, False] * 2
+    assert [(line["name"], line["passed"], line["held"], line["pass_k"]) for line in told["results"]] == [
+        ("generic/good", 2, 2, 1.0),
+        ("generic/wrong", 0, 2, 0.0),
+    ]
+    assert (total["pass_1"], total["pass_k"]) == (0.5, 0.5)
+    assert total["pass_1_interval"] == [pytest.approx(0.0945, abs=1e-4), pytest.approx(0.9055, abs=1e-4)]
+
+
+def test_eval_for_continuous_integration(stack: Stack, tmp_path: Path) -> None:
+    """A threshold makes the exit code, and the results are there as JUnit XML."""
+    file, junit = tmp_path / "mine.yaml", tmp_path / "junit.xml"
+    file.write_text(WRONG)
+
+    shown = evaluate(stack, "--file", str(file), "--ci", "--repeat", "2", "--min-pass", "0.5", "--junit", str(junit))
+    suite = ElementTree.parse(junit).getroot()
+
+    assert shown.exit_code == 0, shown.output
+    assert "generic/good\t2/2\t100.0% [34.2%, 100.0%]" in shown.stdout
+    assert "pass@1 50.0% [9.5%, 90.5%], pass^2 50.0% [9.5%, 90.5%]" in shown.stdout
+    assert "\x1b" not in shown.stdout
+    assert (suite.get("tests"), suite.get("failures")) == ("4", "2")
+    assert [case.get("name") for case in suite if case.find("failure") is not None] == ["wrong", "wrong"]
 
 
 def test_eval_exits_with_0_if_all_pass(stack: Stack) -> None:

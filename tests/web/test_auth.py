@@ -73,7 +73,7 @@ def test_other_tenants_things_do_not_exist(app: APIFlask, client: FlaskClient, k
         path = re.sub(r"<(?:\w+:)?(\w+)>", lambda match: names.get(match[1], "x"), rule.rule)
         query = {"conversation_id": "mine"} if rule.rule == "/v1/audit" else None
         makes_ones_own = (method, rule.endpoint) == ("PUT", "users.put_user")
-        is_everybodys = rule.endpoint == "openai.model"
+        is_everybodys = rule.endpoint == "openai.model" or rule.endpoint.startswith("own_texts.")
         if makes_ones_own or is_everybodys or (not rule.arguments and query is None):
             continue
         walked += 1
@@ -100,7 +100,14 @@ def test_postgres_itself_keeps_tenants_apart(
     with transaction() as db:
         theirs = tenants.find(db, "theirs").id
     monkeypatch.setattr(database, "_secured", lambda named: None if named is None else [theirs])
-    of_nobody = {"operations.show", "catalogue.tools", "catalogue.agents", "openai.models", "openai.model"}
+    of_nobody = {
+        "operations.show",
+        "own_texts.texts",
+        "catalogue.tools",
+        "catalogue.agents",
+        "openai.models",
+        "openai.model",
+    }
     walked = []
 
     for method, rule in _guarded(app):
@@ -159,6 +166,9 @@ def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMa
         ("GET", "/v1/turns/x", "turns:read"),
         ("GET", "/v1/turns", "admin"),
         ("GET", "/v1/operations", "operations:read"),
+        ("GET", "/v1/prompts", "admin"),
+        ("PUT", "/v1/prompts/agents/hotel", "admin"),
+        ("DELETE", "/v1/prompts/agents/hotel", "admin"),
         ("GET", "/v1/turns/x/events", "turns:read"),
         ("GET", "/v1/turns/x/graph.mmd", "turns:read"),
         ("GET", "/v1/turns/x/graph.svg", "turns:read"),

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
 
 from tests.factories import claim_turn, make_tenant, queue_length, record_plan, step
 from tests.models.ledger import parking, stopping
@@ -42,12 +43,16 @@ def reader(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fla
 
 def post(client: FlaskClient, channel: ChannelName, value: Any) -> int:
     """Post what a provider posts, signed as it signs; return the status."""
+    return answer(client, channel, value).status_code
+
+
+def answer(client: FlaskClient, channel: ChannelName, value: Any) -> TestResponse:
     is_form = channel == "twilio" or "payload" in value
     body = urlencode(value).encode() if is_form else json.dumps(value).encode()
     headers = dict(signed(channel, body, datetime.now(UTC)).headers)
     kind = "application/x-www-form-urlencoded" if is_form else "application/json"
     path = f"/v1/channels/{channel}/main"
-    return client.post(path, data=body, headers=headers, content_type=kind).status_code
+    return client.post(path, data=body, headers=headers, content_type=kind)
 
 
 def written(channel: ChannelName, number: int, said: str) -> dict[str, Any]:
@@ -173,6 +178,17 @@ def test_anything_else_is_a_message(reader: FlaskClient, channel: ChannelName) -
     assert post(reader, channel, written(channel, 2, "yes, but write 8")) == 200
     assert len(turn_ids(reader, channel)) == 2
     assert stopping.view(turn_id).ending == "superseded"
+
+
+def test_telegram_hears_that_a_tap_was_taken(reader: FlaskClient) -> None:
+    """A phone shows until then that the button is at work. A message needs no such word."""
+    _, part = asked(reader, "telegram")
+
+    tap = answer(reader, "telegram", tapped("telegram", 2, part, 0))
+    message = answer(reader, "telegram", written("telegram", 3, "thank you"))
+
+    assert tap.get_json() == {"method": "answerCallbackQuery", "callback_query_id": "2"}
+    assert message.data == b""
 
 
 def test_a_button_of_another_persons_request_does_nothing(reader: FlaskClient) -> None:

@@ -113,5 +113,19 @@ def test_audit_records(client: FlaskClient) -> None:
     kinds = [item["kind"] for item in one["items"] + two["items"]]
     assert kinds == ["turn.received", "turn.finished"]
     assert len(one["items"][0]["hash"]) == 64
-    assert client.get("/v1/audit").status_code == 422
+    assert client.get("/v1/audit?conversation_id=").status_code == 422
     assert client.get("/v1/audit?conversation_id=none").status_code == 404
+
+
+def test_audit_records_of_the_tenant(client: FlaskClient) -> None:
+    """Without a conversation, what was done to the tenant itself is listed, and who did it."""
+    client.put("/v1/users/noa", json={"name": "Noa Levi", "scopes": ["calendar.read"]})
+
+    one = client.get("/v1/audit?limit=1").get_json()
+    more = client.get(f"/v1/audit?limit=9&cursor={one['next_cursor']}").get_json()
+
+    assert one["items"][0]["kind"] == "tenant.created"
+    last = more["items"][-1]
+    assert (last["kind"], last["content"]["scopes"]) == ("user.set", ["calendar.read"])
+    assert last["content"]["key_id"]
+    assert more["next_cursor"] is None

@@ -67,6 +67,9 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
             *(
                 "turnloom.workers.upkeep.summaries",
                 "turnloom.workers.upkeep.audit_seal",
+                "turnloom.workers.upkeep.golden_nights",
+                "turnloom.workers.upkeep.quality",
+                "turnloom.workers.upkeep.rollouts",
                 "turnloom.workers.turns.accounting",
             ),
         ],
@@ -89,6 +92,21 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
             # Runs where tools are called, because it asks the same outside services. After a long wait it is pointless.
             "seal_audit": {"task": "seal_audit", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
             "sum_usage": {"task": "sum_usage", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
+            "check_rollouts": {
+                "task": "check_rollouts",
+                "schedule": 60.0,
+                "options": {"queue": "maintenance", "expires": 60},
+            },
+            "hold_golden": {
+                "task": "hold_golden",
+                "schedule": 60.0,
+                "options": {"queue": "maintenance", "expires": 60},
+            },
+            "keep_quality": {
+                "task": "keep_quality",
+                "schedule": 1800.0,
+                "options": {"queue": "maintenance", "expires": 1800},
+            },
             "clean_up": {"task": "clean_up", "schedule": 60.0, "options": {"queue": "tools.io", "expires": 60}},
         },
     )

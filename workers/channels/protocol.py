@@ -223,8 +223,6 @@ class Adapter(Protocol):
     name: ClassVar[ChannelName]
     config: ClassVar[type[AccountConfig]]
     """The shape of an account's configuration."""
-    accepted: ClassVar[WebhookAnswer]
-    """What the provider is answered, with status 200, when what it posted is recorded."""
     posts_again: ClassVar[bool]
     """Whether the provider posts again what was refused. Otherwise it is kept for people to see."""
 
@@ -247,6 +245,9 @@ class Adapter(Protocol):
 
     def parse(self, account: ProviderAccount, request: Inbound) -> list[Item]:
         """Return what the provider reports: messages first, then the rest. One that cannot be read is Unknown."""
+
+    def accepted(self, items: Sequence[Item]) -> WebhookAnswer:
+        """Return what the provider is answered, with status 200, when the items that it reported are recorded."""
 
     def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         """Return a reply as messages of the channel, each within its limits; choices are at the last one.

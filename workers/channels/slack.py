@@ -67,7 +67,6 @@ class Slack:
 
     name: ClassVar[ChannelName] = "slack"
     config: ClassVar[type[AccountConfig]] = SlackConfig
-    accepted: ClassVar[WebhookAnswer] = WebhookAnswer()
     posts_again: ClassVar[bool] = True
 
     def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
@@ -96,6 +95,9 @@ class Slack:
 
     def parse(self, account: ProviderAccount, request: Inbound) -> list[Item]:
         return whole(items, request.body)
+
+    def accepted(self, items: Sequence[Item]) -> WebhookAnswer:
+        return WebhookAnswer()
 
     def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)

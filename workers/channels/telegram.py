@@ -1,6 +1,7 @@
 """Telegram, by its Bot API (core.telegram.org/bots/api)."""
 
 import hmac
+import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -67,7 +68,6 @@ class Telegram:
 
     name: ClassVar[ChannelName] = "telegram"
     config: ClassVar[type[AccountConfig]] = TelegramConfig
-    accepted: ClassVar[WebhookAnswer] = WebhookAnswer()
     posts_again: ClassVar[bool] = True
 
     def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
@@ -83,6 +83,18 @@ class Telegram:
 
     def parse(self, account: ProviderAccount, request: Inbound) -> list[Item]:
         return whole(lambda body: [attempt(_item, read_json(body), "update")], request.body)
+
+    def accepted(self, items: Sequence[Item]) -> WebhookAnswer:
+        """Tell Telegram of a tap that it was taken: a phone shows until then that its button is at work.
+
+        The answer to a webhook may hold one call of the Bot API (core.telegram.org/bots/api, "Making requests when
+        getting updates").
+        """
+        taps = [item.reference for item in items if isinstance(item, Message) and item.choice is not None]
+        if not taps:
+            return WebhookAnswer()
+        call = {"method": "answerCallbackQuery", "callback_query_id": taps[0]}
+        return WebhookAnswer(json.dumps(call), "application/json")
 
     def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)

@@ -94,9 +94,6 @@ class Twilio:
 
     name: ClassVar[ChannelName] = "twilio"
     config: ClassVar[type[AccountConfig]] = TwilioConfig
-    accepted: ClassVar[WebhookAnswer] = WebhookAnswer(
-        '<?xml version="1.0" encoding="UTF-8"?><Response></Response>', "text/xml"
-    )
     posts_again: ClassVar[bool] = False
 
     def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
@@ -112,6 +109,9 @@ class Twilio:
 
     def parse(self, account: ProviderAccount, request: Inbound) -> list[Item]:
         return whole(lambda body: [attempt(_item, storable(dict(_form(body))), "form")], request.body)
+
+    def accepted(self, items: Sequence[Item]) -> WebhookAnswer:
+        return WebhookAnswer('<?xml version="1.0" encoding="UTF-8"?><Response></Response>', "text/xml")
 
     def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)

@@ -67,7 +67,6 @@ class WhatsApp:
 
     name: ClassVar[ChannelName] = "whatsapp"
     config: ClassVar[type[AccountConfig]] = WhatsAppConfig
-    accepted: ClassVar[WebhookAnswer] = WebhookAnswer()
     posts_again: ClassVar[bool] = True
 
     def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
@@ -92,6 +91,9 @@ class WhatsApp:
 
     def parse(self, account: ProviderAccount, request: Inbound) -> list[Item]:
         return whole(partial(items, account=account), request.body)
+
+    def accepted(self, items: Sequence[Item]) -> WebhookAnswer:
+        return WebhookAnswer()
 
     def render(self, reply: Reply, account: ProviderAccount, choices: Sequence[ReplyChoice] = ()) -> list[Part]:
         offer = offered(reply, choices)

@@ -10,9 +10,11 @@ import click
 from turnloom.models.errors import Misconfigured, TurnloomError
 from turnloom.models.runtime.lean_imports import loading
 from turnloom.models.runtime.logging import configure_logging, log
+from turnloom.models.runtime.operators import Operator, acting
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.pack_index import known_packs
 from turnloom.tools.pack_settings import unknown_settings
+from turnloom.workers.cli.user_name import user_name
 
 COMMANDS = {
     "up": "turnloom.workers.cli.up:up",
@@ -42,6 +44,7 @@ COMMANDS = {
     "mcp": "turnloom.workers.cli.mcp:mcp",
     "audit": "turnloom.workers.cli.audit:audit",
     "prompts": "turnloom.workers.cli.prompts:prompts",
+    "rollout": "turnloom.workers.cli.rollout:rollout",
     "doctor": "turnloom.workers.cli.doctor:doctor",
     "offline-llm": "turnloom.workers.cli.offline:offline_llm",
 }
@@ -49,6 +52,10 @@ COMMANDS = {
 
 _AFTER_PACKS = "usage"
 """The help lists the commands of packs before this one, after the commands that manage data."""
+
+
+_PROCESSES = ("up", "demo", "web", "worker", "beat", "flower")
+"""Commands that go on after whoever gave them: what they do is not done by that person."""
 
 
 class _WrongUsage(click.ClickException):
@@ -105,8 +112,11 @@ def _faults() -> Iterator[None]:
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="turnloom")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Answer messages at high volume: planned by a language model, run on Celery workers, recorded in Postgres."""
+    if context.invoked_subcommand not in _PROCESSES:
+        context.with_resource(acting(Operator(name=user_name())))
     # Printed lines are the command's answer; logged lines are not. The doctor reports wrong settings.
     # A pack that cannot be found or loaded is reported by the commands that use packs.
     with suppress(TurnloomError):

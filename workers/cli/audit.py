@@ -1,7 +1,9 @@
-"""Verify the audit log, and print anchors to keep elsewhere: `turnloom audit …`."""
+"""Verify the audit log, print anchors to keep elsewhere, and export proof bundles: `turnloom audit …`."""
 
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import IO
 from uuid import UUID
 
@@ -10,23 +12,25 @@ import orjson
 from rich.console import Console
 from rich.progress import track
 
-from turnloom.models.connections.database import snapshot, transaction
+from turnloom.models.connections.database import Transaction, snapshot, transaction
 from turnloom.models.errors import Invalid, NotFound, Unavailable
 from turnloom.models.ledger import audit as ledger
-from turnloom.models.ledger import audit_heads, tenants
+from turnloom.models.ledger import audit_bundle, audit_heads, audit_key, tenants
 from turnloom.models.ledger.audit import AuditFault, Chain, Scope
 from turnloom.models.ledger.audit_heads import Anchor
+from turnloom.models.ledger.tenant_audit import CHAIN
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.command_output import json_anyway, json_option, print_json, print_rows
 
 _COLUMNS = ["tenant_id", "conversation_id", "seq", "message"]
+_VERIFIER = Path(__file__).with_name("verify_bundle.py")
 _AT_ONCE = 100
 _MISSING = "TURNLOOM_AUDIT_KEY is not set: set it to the key that the workers use"
 
 
 @click.group
 def audit() -> None:
-    """Verify the audit log: the records of each conversation, chained by hashes, and each tenant's signed heads."""
+    """Verify the audit log: chains of records, of each conversation and tenant, and each tenant's signed heads."""
 
 
 @audit.command
@@ -63,7 +67,7 @@ def verify(
         faults += _of_heads(tenant_id, conversation_id)
     chains = 0
     for found in _shown(_pages(scope)):
-        chains += len(found)
+        chains += sum(chain.conversation_id != CHAIN for chain in found)
         faults += _of_chains(found)
     if conversation_id is not None and not (chains or faults):
         raise NotFound(f"there is no conversation {conversation_id!r}")
@@ -76,15 +80,72 @@ def verify(
 @json_anyway
 def anchor(tenant_name: str | None) -> None:
     """Sign the current state of all chains, and print each tenant's last head as a line of JSON, to keep elsewhere."""
-    key = settings().audit_key
-    if key is None:
-        raise Unavailable(_MISSING)
+    key = _key()
     with transaction() as db:
         tenant_id = tenants.find(db, tenant_name).id if tenant_name else None
-        audit_heads.seal(db, key.encode())
+        audit_heads.seal(db, key)
         heads = audit_heads.last_heads(db, tenant_id)
     for head in heads:
         click.echo(orjson.dumps(head.shown()).decode())
+
+
+@audit.command
+@click.option("--conversation", "conversation_id", required=True, help="The conversation.")
+@click.option("--tenant", "tenant_name", default=None, help="Whose it is, where several tenants have one of that id.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    default=Path("audit-bundle.zip"),
+    show_default=True,
+    help="The file to write.",
+)
+@json_option
+def export(conversation_id: str, tenant_name: str | None, out: Path, as_json: bool) -> None:
+    """Write a conversation's proof bundle: its records and texts, a signed head, and a script that verifies them.
+
+    Whoever has the public key can verify it without us: `python3 verify.py bundle.json PUBLIC_KEY`. The export is a
+    record of the conversation itself.
+    """
+    key = _key()
+    with transaction() as db:
+        bundle = audit_bundle.export(db, _owner(db, conversation_id, tenant_name), conversation_id, key)
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bundle.json", orjson.dumps(bundle, option=orjson.OPT_INDENT_2))
+        archive.writestr("verify.py", _VERIFIER.read_bytes())
+    told = {"file": str(out), "records": len(bundle["records"]), "texts": len(bundle["texts"])}
+    if as_json:
+        print_json({**told, "public_key": bundle["public_key"]})
+    else:
+        click.echo(f"wrote {out}: {told['records']} records, {told['texts']} texts; key {bundle['public_key']}")
+
+
+@audit.command("public-key")
+@json_option
+def show_public_key(as_json: bool) -> None:
+    """Print the public key of the signed heads, which those who verify proof bundles need."""
+    shown = audit_key.public_key(_key()).hex()
+    if as_json:
+        print_json({"public_key": shown})
+    else:
+        click.echo(shown)
+
+
+def _key() -> bytes:
+    key = settings().audit_key
+    if key is None:
+        raise Unavailable(_MISSING)
+    return key.encode()
+
+
+def _owner(db: Transaction, conversation_id: str, tenant_name: str | None) -> UUID:
+    if tenant_name is not None:
+        return tenants.find(db, tenant_name).id
+    found = ledger.chains(db, Scope(None, conversation_id), None, 2)
+    if not found:
+        raise NotFound(f"there is no conversation {conversation_id!r}")
+    if len(found) > 1:
+        raise Invalid(f"several tenants have a conversation {conversation_id!r}: say whose with --tenant")
+    return found[0].tenant_id
 
 
 def _anchors(file: IO[bytes], scope: Scope) -> Iterator[Anchor]:

@@ -9,7 +9,7 @@ from turnloom.models.connections.database import Transaction, statement, transac
 from turnloom.models.contracts.takeover import PersonMessage
 from turnloom.models.errors import Invalid
 from turnloom.models.ledger import conversations, takeover, tenants
-from turnloom.models.ledger.takeover import Operator
+from turnloom.models.runtime.operators import Operator
 from turnloom.models.runtime.value_faults import faults_of
 from turnloom.models.tables.conversations import ConversationRow
 from turnloom.models.tables.replies import ReplyRow

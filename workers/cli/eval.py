@@ -1,6 +1,5 @@
 """Hold golden conversations, and report which were not answered as expected: `turnloom eval`."""
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,19 +11,18 @@ from rich.markup import escape
 from rich.progress import track
 
 from turnloom.models.runtime.settings import settings
-from turnloom.tools.command_output import json_option, print_json
+from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.workers.cli.chat import find_key
 from turnloom.workers.cli.client import Api
+from turnloom.workers.cli.quality import metrics, nights, trend
 from turnloom.workers.embedded.foreground import foreground
 from turnloom.workers.embedded.stack import StackOptions
 from turnloom.workers.evals.conversations import Golden, load_golden
+from turnloom.workers.evals.report import junit, report
 from turnloom.workers.evals.runner import GoldenResult, hold
 
-_PLANNING = frozenset({"plan", "revision", "repair", "direct"})
-"""Purposes of calls that draft a plan."""
 
-
-@click.command("eval")
+@click.group("eval", invoke_without_command=True)
 @click.option("--agent", "agents", multiple=True, help="Only this agent's conversations.  [default: all agents']")
 @click.option(
     "--file",
@@ -37,25 +35,63 @@ _PLANNING = frozenset({"plan", "revision", "repair", "direct"})
 @click.option("--url", default=None, help="A running API, instead of a throw-away stack on this machine.")
 @click.option("--key", default=None, help="Key to that API.  [default: TURNLOOM_API_KEY, or the embedded stack's]")
 @click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Times to hold each one.")
+@click.option("--ci", is_flag=True, help="Print plain lines, without colours and a progress bar.")
+@click.option(
+    "--min-pass",
+    type=click.FloatRange(0, 1),
+    default=1.0,
+    show_default=True,
+    help="Share of conversations that must pass in all repetitions (pass^k); below it the exit code is 1.",
+)
+@click.option(
+    "--junit",
+    "junit_file",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    default=None,
+    help="Also write the results to this file as JUnit XML.",
+)
 @json_option
-def evaluate(
-    agents: tuple[str, ...], files: tuple[Path, ...], repeat: int, *, as_json: bool, **where: str | None
-) -> None:
+@click.pass_context
+def evaluate(context: click.Context, /, as_json: bool, **options: Any) -> None:
     """Hold golden conversations with the agents and check what the turns did, and what the replies mention.
 
-    Exits with 1 if a conversation was not answered as expected.
+    Exits with 1 if fewer conversations than --min-pass were answered as expected. The commands show
+    how users' turns went.
     """
+    if context.invoked_subcommand is None:
+        _evaluate(**options, as_json=as_json)
+
+
+evaluate.add_command(metrics)
+evaluate.add_command(trend)
+evaluate.add_command(nights)
+
+
+def _evaluate(  # noqa: PLR0913 - the options of the command
+    agents: tuple[str, ...],
+    files: tuple[Path, ...],
+    repeat: int,
+    *,
+    ci: bool,
+    min_pass: float,
+    junit_file: Path | None,
+    as_json: bool,
+    **where: str | None,
+) -> None:
     if where["url"] and where["base_url"]:
         raise click.UsageError("a running API has its language model already: give --url or --base-url")
     conversations = load_golden(files or sorted((settings().prompts_dir / "golden").glob("*.yaml")), agents)
+    console = Console(stderr=as_json, soft_wrap=True, force_terminal=False if ci else None)
     with _api(**where) as api:
-        held = list(_hold_all(api, conversations * repeat, quiet=as_json))
-    report = _report(held)
+        held = list(_hold_all(api, conversations * repeat, console, quiet=as_json))
+    found = report(held, repeat)
+    if junit_file is not None:
+        junit_file.write_bytes(junit(held))
     if as_json:
-        print_json(report)
+        print_json(found)
     else:
-        _show(report["total"])
-    raise SystemExit(0 if report["total"]["passed"] == len(held) else 1)
+        _show(found)
+    raise SystemExit(0 if found["total"]["pass_k"] >= min_pass else 1)
 
 
 @contextmanager
@@ -69,8 +105,7 @@ def _api(url: str | None, key: str | None, base_url: str | None) -> Iterator[Api
         yield api
 
 
-def _hold_all(api: Api, conversations: Sequence[Golden], *, quiet: bool) -> Iterator[GoldenResult]:
-    console = Console(stderr=quiet, soft_wrap=True)
+def _hold_all(api: Api, conversations: Sequence[Golden], console: Console, *, quiet: bool) -> Iterator[GoldenResult]:
     for golden in track(conversations, "holding", console=console, transient=True, disable=not console.is_terminal):
         held = hold(api, golden)
         if not quiet:
@@ -80,44 +115,10 @@ def _hold_all(api: Api, conversations: Sequence[Golden], *, quiet: bool) -> Iter
         yield held
 
 
-def _report(held: Sequence[GoldenResult]) -> dict[str, Any]:
-    turns = [turn for one in held for turn in one.turns]
-    used = [turn["usage"] for turn in turns]
-    times_ms = sorted(turn["timings"]["total_ms"] for turn in turns)
-    total = {
-        "conversations": len(held),
-        "passed": sum(one.difference is None for one in held),
-        "turns": len(turns),
-        **{name: sum(usage[name] for usage in used) for name in ("llm_calls", "prompt_tokens", "completion_tokens")},
-        **_troubles(turns, [call for one in held for call in one.calls]),
-        "cost": None if any(usage["cost"] is None for usage in used) else sum(usage["cost"] for usage in used),
-        "p50_ms": _percentile(times_ms, 50),
-        "p95_ms": _percentile(times_ms, 95),
-    }
-    return {"conversations": [_line(one) for one in held], "total": total}
-
-
-def _troubles(turns: Sequence[dict[str, Any]], calls: Sequence[dict[str, Any]]) -> dict[str, int]:
-    """Count the plans that were repaired, those that were refused after it too, and those that ended in the middle."""
-    planning = [call for call in calls if call["purpose"] in _PLANNING]
-    return {
-        "repaired": sum(call["purpose"] == "repair" for call in planning),
-        "refused": sum((turn["error"] or {}).get("code") == "invalid_plan" for turn in turns),
-        "truncated": sum(call["finish_reason"] in ("length", "cut") for call in planning),
-    }
-
-
-def _line(held: GoldenResult) -> dict[str, Any]:
-    turns = [turn["turn_id"] for turn in held.turns]
-    return {"name": held.name, "passed": held.difference is None, "difference": held.difference, "turns": turns}
-
-
-def _percentile(ordered: Sequence[float], percent: int) -> float | None:
-    """Return the value that this percentage of the values does not exceed."""
-    return ordered[math.ceil(len(ordered) * percent / 100) - 1] if ordered else None
-
-
-def _show(total: dict[str, Any]) -> None:
+def _show(found: dict[str, Any]) -> None:
+    total = found["total"]
+    if total["repeat"] > 1:
+        _show_repeated(found["results"], total)
     cost = "cost not known" if total["cost"] is None else f"{total['cost']:.4f} USD"
     tokens = total["prompt_tokens"] + total["completion_tokens"]
     click.echo(f"{total['passed']} of {total['conversations']} conversations passed")
@@ -127,3 +128,18 @@ def _show(total: dict[str, Any]) -> None:
             f" {total['llm_calls']} calls of the language model, {tokens} tokens, {cost};"
             f" plans: {total['repaired']} repaired, {total['refused']} refused, {total['truncated']} truncated"
         )
+
+
+def _show_repeated(results: Sequence[dict[str, Any]], total: dict[str, Any]) -> None:
+    """Show how often each conversation passed, and the shares over all of them with their intervals."""
+    rows = [
+        {"conversation": one["name"], "passed": f"{one['passed']}/{one['held']}", "pass@1": _share(one, "pass_1")}
+        for one in results
+    ]
+    print_rows(["conversation", "passed", "pass@1"], rows, as_json=False)
+    click.echo(f"pass@1 {_share(total, 'pass_1')}, pass^{total['repeat']} {_share(total, 'pass_k')}")
+
+
+def _share(found: dict[str, Any], name: str) -> str:
+    low, high = found[f"{name}_interval"]
+    return f"{found[name]:.1%} [{low:.1%}, {high:.1%}]"

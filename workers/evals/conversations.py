@@ -76,20 +76,30 @@ class Expected(Way):
 
 
 class GoldenMessage(Contract):
-    """A message, and the expectations of its turn."""
+    """A message of a simulated user, and the expectations of its turn."""
 
     say: str | None = None
     choose: int | None = Field(None, ge=1)
     """The number of a choice that the previous question offers, to be sent as the message. If it offers none, `say` is
     sent."""
+    answers: dict[str, str | int | float] = Field(default_factory=dict)
+    """What the user knows: field -> value. The message is what the previous question asks for of it; of a field with
+    choices, the choice that holds the value. If it asks for none of it, `say` is sent."""
+    early: bool = False
+    """Sent right after the message before it, which is not answered yet."""
+    silence_s: float = Field(0, ge=0, le=3_600)
+    """How long the user is silent before it."""
     mode: Mode | None = None
-    expect: Expected
+    expect: Expected | None = None
+    """It may be left out if the next message is early: the turn is then merged with that one, stopped or answered."""
 
     @model_validator(mode="after")
     def says_something(self) -> Self:
-        """Refuse a message with neither of the fields."""
-        if self.say is None and self.choose is None:
-            raise ValueError("write `say` or `choose`")
+        """Refuse a message with none of the fields."""
+        if self.say is None and self.choose is None and not self.answers:
+            raise ValueError("write `say`, `choose` or `answers`")
+        if self.early and (self.say is None or self.silence_s):
+            raise ValueError("an `early` message comes before an answer and without silence: write `say`")
         return self
 
 
@@ -107,6 +117,28 @@ class Golden(Contract):
     locale: str | None = "en"
     """None: the language of the replies is that of the messages."""
     turns: list[GoldenMessage] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def expects_something(self) -> Self:
+        """Refuse a message that nothing is expected of, unless the next one is early."""
+        if self.turns[0].early:
+            raise ValueError("the first message cannot be `early`")
+        for burst in self.bursts():
+            if burst[-1].expect is None:
+                raise ValueError(
+                    "write what to `expect` of the turn: it may only be left out before an `early` message"
+                )
+        return self
+
+    def bursts(self) -> list[list[GoldenMessage]]:
+        """Return the messages in groups: each begins with one that waits for the answers before it."""
+        groups: list[list[GoldenMessage]] = []
+        for said in self.turns:
+            if said.early:
+                groups[-1].append(said)
+            else:
+                groups.append([said])
+        return groups
 
 
 class _File(Contract):

@@ -17,7 +17,7 @@ def apologise(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError) -> None
 
 def excused(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError, failure: dict[str, Any]) -> Ending:
     """Return the ending of a turn that got no plan. `failure`: the trace of its planning."""
-    texts = tailored(turn.tenant_id)
+    texts = tailored(turn.tenant_id, turn.conversation_id)
     prompts, agent = texts.prompts_for(turn.person, turn.message), texts.agents.profiles.get(turn.agent)
     choices = openers(agent, prompts.language) if agent and trouble == "invalid_plan" else []
     word = disambiguation(choices, prompts) if len(choices) > 1 else apology(trouble, prompts)

@@ -30,7 +30,7 @@ def recall(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningC
     assert recalled is not None  # the caller has not posted a plan
     if wants_summary(recalled.history, agent):
         send("summarise", turn.id, queue="plan")
-    mode, tailor = cast("Mode", turn.mode or agent.mode), tailored(turn.tenant_id)
+    mode, tailor = cast("Mode", turn.mode or agent.mode), tailored(turn.tenant_id, turn.conversation_id)
     return PlanningContext(
         agent=agent,
         tools=tools,

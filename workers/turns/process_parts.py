@@ -32,13 +32,13 @@ def registry() -> Registry:
     return enabled_tools()
 
 
-def tailored(tenant_id: UUID) -> Tailored:
-    """Return the prompts and agents of a tenant, at most two seconds old.
+def tailored(tenant_id: UUID, conversation_id: str | None = None) -> Tailored:
+    """Return the prompts and agents of a tenant, at most a few seconds old; with a conversation, those that it has.
 
     Raises:
         Unavailable: Postgres does not answer.
     """
-    return tailor(overrides_of(tenant_id))
+    return tailor(overrides_of(tenant_id, conversation_id))
 
 
 @lru_cache

@@ -32,7 +32,7 @@ def summarise(turn_id: str) -> None:
         found = memory.unsummarised(db, UUID(turn_id), _AT_ONCE)
     if found is None:
         return
-    mine = tailored(found.tenant_id)
+    mine = tailored(found.tenant_id, found.conversation_id)
     agent = mine.agents.profiles.get(found.agent)
     if agent is not None:
         _summarise(turn_id, found, agent, mine.prompts)

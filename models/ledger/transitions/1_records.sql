@@ -94,6 +94,14 @@ begin
   return c;
 end $$;
 
+-- Takes the lock of a turn's conversation, which whoever appends to its audit chain takes before the turn's.
+create function hot.lock_conversation(p_turn uuid) returns void language plpgsql as $$
+begin
+  perform from conversations c
+   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
+     for no key update;
+end $$;
+
 -- Appends a record to a conversation's audit chain.
 create function hot.append_audit(p_tenant uuid, p_conversation text, p_turn uuid, p_kind text, p_content jsonb)
 returns void language plpgsql as $$
@@ -104,6 +112,49 @@ begin
   c := hot.store_audit(c, p_turn, p_kind, p_content, clock_timestamp());
   update conversations set audit_seq = c.audit_seq, audit_hash = c.audit_hash
    where tenant_id = p_tenant and id = p_conversation;
+end $$;
+
+-- Who acts, for the audit log: the name that is given, or that of the key.
+create function hot.who(p_key uuid, p_by text) returns jsonb language plpgsql stable as $$
+begin
+  return jsonb_build_object('by', coalesce(p_by, (select name from keys where id = p_key)), 'key_id', p_key);
+end $$;
+
+-- Appends a record to a tenant's own audit chain: what belongs to no conversation. Its conversation is the empty text.
+create function hot.append_tenant_audit(p_tenant uuid, p_kind text, p_content jsonb, p_key uuid, p_by text)
+returns void language plpgsql as $$
+declare
+  c conversations;
+begin
+  c.tenant_id := p_tenant;
+  c.id := '';
+  select audit_seq, audit_hash into strict c.audit_seq, c.audit_hash from tenants where id = p_tenant for no key update;
+  c := hot.store_audit(c, null, p_kind, jsonb_strip_nulls(p_content || hot.who(p_key, p_by)), clock_timestamp());
+  update tenants set audit_seq = c.audit_seq, audit_hash = c.audit_hash where id = p_tenant;
+end $$;
+
+-- Appends a record of the tool calls among steps that have ended, by their events: who called what for whom, when, and
+-- what came of it. A step that was never begun made no call, and one whose condition did not hold made none either. The
+-- caller holds the locks of the conversation and the turn.
+create function hot.audit_calls(p_turn turns, p_events jsonb) returns void language plpgsql as $$
+declare
+  v_calls jsonb;
+begin
+  select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+           'step', s.id, 'tool', s.tool, 'effect', s.effect, 'status', s.status, 'attempt', s.attempt,
+           'worker', s.worker, 'cache', s.cache, 'copy_of', s.copy_of, 'error', s.error -> 'code',
+           'input_hash', s.input_hash, 'args_sha256', encode(sha256(convert_to(s.args::text, 'UTF8')), 'hex'),
+           'result_sha256', encode(sha256(convert_to(s.result::text, 'UTF8')), 'hex'),
+           'started_at', hot.rfc3339(s.started_at), 'ended_at', hot.rfc3339(s.finished_at))) order by s.position)
+    into v_calls
+    from steps s
+   where s.turn_id = p_turn.id and s.started_at is not null and s.status <> 'skipped'
+     and s.id = any (array(select e #>> '{data,step}' from jsonb_array_elements(p_events) e
+                            where e ->> 'type' = 'step.finished'));
+  if v_calls is not null then
+    perform hot.append_audit(p_turn.tenant_id, p_turn.conversation_id, p_turn.id, 'calls.ended', jsonb_strip_nulls(
+      jsonb_build_object('user', p_turn.person -> 'id', 'calls', v_calls)));
+  end if;
 end $$;
 
 -- Finds turns of a tenant, the last accepted first, at most p_limit. p_asked has what they must have, each key only if

@@ -88,9 +88,7 @@ create function hot.record_calls(p_turn uuid, p_calls jsonb) returns void langua
 declare
   t turns;
 begin
-  perform 1 from conversations c
-   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
-     for no key update;
+  perform hot.lock_conversation(p_turn);
   select * into t from turns where id = p_turn for no key update;
   if not found then
     return;

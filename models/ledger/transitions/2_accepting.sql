@@ -542,6 +542,8 @@ begin
       if o.outcome is not null then
         return o;
       end if;
+      -- What that has cancelled is audited.
+      select * into c from conversations x where x.tenant_id = t.tenant_id and x.id = t.conversation_id;
     end if;
     v_at := clock_timestamp();
     c.last_seq := coalesce(c.last_seq, 0) + 1;

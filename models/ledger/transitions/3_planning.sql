@@ -20,6 +20,10 @@ declare
   v_at timestamptz;
   v_events jsonb;
 begin
+  -- What an earlier planner has begun may have to be cancelled, which is audited.
+  if exists (select from turns where id = p_turn and (status = 'planning' or open_steps > 0)) then
+    perform hot.lock_conversation(p_turn);
+  end if;
   update turns x set status = 'planning', attempt = x.attempt + 1, generation = x.generation + 1,
          planning_at = clock_timestamp(), begun_at = coalesce(x.begun_at, clock_timestamp()), tries = x.tries + 1,
          last_event = x.last_event + 1, lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
@@ -33,7 +37,7 @@ begin
   end if;
   v_at := t.planning_at;
   t.last_event := t.last_event - 1;  -- the event of this claim, which most often is the only one
-  v_events := case when t.open_steps > 0 then hot.cancel_open(p_turn, 'its planner was lost', v_at) else '[]' end;
+  v_events := case when t.open_steps > 0 then hot.cancel_open(t, 'its planner was lost', v_at) else '[]' end;
   v_events := hot.store_events(
     t, v_events || jsonb_build_object('type', 'plan.started', 'data', jsonb_build_object('revision', t.revision + 1)),
     v_at);
@@ -146,13 +150,15 @@ declare
   v_at timestamptz;
   v_events jsonb;
 begin
+  perform hot.lock_conversation(p_turn);
   select * into t from turns where id = p_turn and attempt = p_attempt and status = 'planning' for no key update;
   if not found then
     return null;
   end if;
   v_at := clock_timestamp();
-  v_events := hot.store_events(t, hot.untold(t, p_told) || hot.store_begun(t, 0, p_begun, p_worker, p_lease_ms, v_at),
-                               v_at);
+  v_events := hot.store_begun(t, 0, p_begun, p_worker, p_lease_ms, v_at);
+  perform hot.audit_calls(t, v_events);
+  v_events := hot.store_events(t, hot.untold(t, p_told) || v_events, v_at);
   update turns set open_steps = hot.count_open(p_turn), last_event = last_event + hot.count_events(v_events)
    where id = p_turn;
   return v_events;
@@ -260,12 +266,13 @@ declare
   v_at timestamptz;
   v_events jsonb;
 begin
+  perform hot.lock_conversation(p_turn);
   select * into t from turns where id = p_turn and attempt = p_attempt and status = 'planning' for no key update;
   if not found then
     return null;
   end if;
   v_at := clock_timestamp();
-  v_events := hot.cancel_open(p_turn, 'the plan that it was of is refused', v_at);
+  v_events := hot.cancel_open(t, 'the plan that it was of is refused', v_at);
   update turns set generation = generation + 1, open_steps = open_steps - jsonb_array_length(v_events)
    where id = p_turn;
   return hot.append_events(t, v_events, v_at);
@@ -300,6 +307,17 @@ begin
                          'id', s.id, 'tool', s.tool, 'needs', array_remove(s.needs, s.copy_of)) order by s.position),
                        '[]')
                   from steps s where s.turn_id = p_turn and s.revision = p_revision)));
+end $$;
+
+-- Stores a plan, with its audit record. The caller holds the locks of the conversation and the turn.
+create function hot.store_plan(t turns, p_plan jsonb, p_at timestamptz) returns void language plpgsql as $$
+begin
+  insert into plans (turn_id, revision, tenant_id, format, source, document, trace, created_at)
+  values (t.id, t.revision + 1, t.tenant_id, (p_plan ->> 'format')::smallint,
+          p_plan ->> 'source', p_plan -> 'document', p_plan -> 'trace', p_at);
+  perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'plan.recorded', jsonb_build_object(
+    'revision', t.revision + 1, 'source', p_plan -> 'source',
+    'plan_sha256', encode(sha256(convert_to(p_plan ->> 'document', 'UTF8')), 'hex')));
 end $$;
 
 -- Lets a turn run the plan that was recorded, or be answered where it has no open steps. Its calls and events are
@@ -346,19 +364,19 @@ declare
   v_taken jsonb;
   v_open int;
 begin
+  perform hot.lock_conversation(p_turn);
   select * into t from turns where id = p_turn and attempt = p_attempt and status = 'planning' for no key update;
   if not found then
     return null;
   end if;
   v_at := clock_timestamp();
   v_revision := t.revision + 1;
-  insert into plans (turn_id, revision, tenant_id, format, source, document, trace, created_at)
-  values (p_turn, v_revision, t.tenant_id, (p_plan ->> 'format')::smallint,
-          p_plan ->> 'source', p_plan -> 'document', p_plan -> 'trace', v_at);
+  perform hot.store_plan(t, p_plan, v_at);
   v_told := hot.untold(t, p_begun -> 'told');
   if p_begun -> 'steps' <> '[]' then
     v_told := v_told || hot.store_begun(
       t, v_revision, p_begun -> 'steps', p_asked ->> 'worker', (p_asked ->> 'lease_ms')::int, v_at);
+    perform hot.audit_calls(t, v_told);
   end if;
   v_early := hot.early_steps(p_turn, t.generation, p_begun);
   perform hot.store_steps(t, v_revision, p_steps, v_at);

@@ -261,6 +261,31 @@ create function hot.started(p_claimed jsonb, p_worker text) returns jsonb langua
     from jsonb_path_query(p_claimed, '$[*].step ? (@.waits.size() == 0)') s
 $$;
 
+-- Takes the conversation's lock where one of these lanes has a call with an effect, the claim of which is audited.
+create function hot.lock_for_effects(p_turn uuid, p_lanes jsonb) returns void language plpgsql as $$
+begin
+  if exists (select from steps where turn_id = p_turn and effect <> 'read' and id in (
+       select step from jsonb_array_elements(p_lanes) lane, jsonb_array_elements_text(lane) step)) then
+    perform hot.lock_conversation(p_turn);
+  end if;
+end $$;
+
+-- Appends a record of the calls with an effect among the steps that a worker has claimed: it is there before the
+-- effect, whatever becomes of the worker. The caller holds the locks of the conversation and the turn.
+create function hot.audit_claims(p_turn turns, p_claimed jsonb, p_worker text) returns void language plpgsql as $$
+declare
+  v_calls jsonb;
+begin
+  select jsonb_agg(jsonb_build_object(
+           'step', s -> 'id', 'tool', s -> 'tool', 'effect', s -> 'effect', 'attempt', s -> 'attempt',
+           'worker', p_worker, 'args_sha256', encode(sha256(convert_to(s ->> 'args', 'UTF8')), 'hex')))
+    into v_calls from jsonb_path_query(p_claimed, '$[*].step ? (@.effect != "read")') s;
+  if v_calls is not null then
+    perform hot.append_audit(p_turn.tenant_id, p_turn.conversation_id, p_turn.id, 'calls.claimed', jsonb_strip_nulls(
+      jsonb_build_object('user', p_turn.person -> 'id', 'calls', v_calls)));
+  end if;
+end $$;
+
 -- Claims of lanes [[step ids]] what can be claimed. Verdict: claimed (of at least one); done (every step of the lanes
 -- is final); or why not: closed (the turn is neither planned nor run), stale (another generation), busy (somebody holds
 -- the step), early (a need is not final, or its time has not come).
@@ -271,6 +296,7 @@ declare
   v_claimed jsonb;
   v_at timestamptz;
 begin
+  perform hot.lock_for_effects(p_turn, p_lanes);
   select * into t from turns where id = p_turn for no key update;
   if not found then
     return jsonb_build_object('verdict', 'closed');
@@ -285,6 +311,7 @@ begin
       then 'closed' else 'done' end);
   end if;
   v_claimed := hot.claim_of(t, p_lanes, false, p_worker, p_lease_ms, v_at);
+  perform hot.audit_claims(t, v_claimed, p_worker);
   return jsonb_build_object(
     'verdict', case when v_claimed = '[]' then 'done' when v_claimed @? '$[*].step.id' then 'claimed'
                     when v_claimed #>> '{-1,status}' <> 'pending' then 'busy' else 'early' end,
@@ -392,13 +419,15 @@ begin
   return r;
 end $$;
 
--- Draws the consequences of steps that ended: what is remembered, what may have changed, what became impossible. Part
--- of hot.advance, under the turn's lock. Out: what was recorded with those that this has ended.
+-- Draws the consequences of steps that ended: the audit record, what is remembered, what may have changed, what became
+-- impossible. Part of hot.advance, under the locks of the conversation and the turn. Out: what was recorded with those
+-- that this has ended.
 create function hot.follow_up(p_turn turns, r hot.recorded, p_finished jsonb, p_at timestamptz)
 returns hot.recorded language plpgsql as $$
 declare
   v_more jsonb;
 begin
+  perform hot.audit_calls(p_turn, r.told);
   if p_finished @? '$[*].remember.tool' then
     perform hot.remember(p_turn, p_finished, r.ended, p_at);
   end if;
@@ -524,6 +553,9 @@ declare
   v_taken jsonb;
   v_respond int;
 begin
+  if v_finished <> '[]' then
+    perform hot.lock_conversation(p_turn);
+  end if;
   select * into t from turns where id = p_turn for no key update;
   v_at := clock_timestamp();
   v_are_free := t.generation = (p_asked ->> 'generation')::int;
@@ -531,11 +563,9 @@ begin
     v_looked_at := hot.looked_at(v_finished || v_begun);
     v_are_free := v_are_free and hot.are_free(p_turn, v_looked_at);
   end if;
-  if p_asked -> 'back' <> '[]' then
-    perform hot.give_back(p_turn, p_asked -> 'back', v_worker);
-  end if;
+  perform hot.give_back(p_turn, p_asked -> 'back', v_worker) where p_asked -> 'back' <> '[]';
   r := hot.record_steps(p_turn, v_finished, v_begun, v_are_free, v_worker, p_lease_ms, v_at);
-  if r.has_effect or r.has_failed or v_finished @? '$[*].remember.tool' then
+  if r.ended <> '{}' then
     r := hot.follow_up(t, r, v_finished, v_at);
   end if;
   v_is_last := t.status = 'running' and t.open_steps = cardinality(r.ended);
@@ -549,9 +579,7 @@ begin
   end if;
   r.told := hot.store_events(t, r.told || hot.started(v_claimed, v_worker), v_at);
   v_respond := hot.count_ended(p_turn, cardinality(r.ended), hot.count_events(r.told), v_is_last, p_lease_ms, v_at);
-  if t.asked then
-    perform hot.rest(p_turn, v_at);
-  end if;
+  perform hot.rest(p_turn, v_at) where t.asked;
   return jsonb_build_object(
     'fenced', hot.not_among(v_finished || case when v_are_free then '[]' else v_begun end, r.ended),
     'are_elsewhere', not v_are_free and hot.are_open(p_turn, v_looked_at), 'at', extract(epoch from v_at),
@@ -559,12 +587,18 @@ begin
     'respond', v_respond, 'material', case when v_is_last then hot.reply_material(p_turn) end, 'events', r.told);
 end $$;
 
--- Takes the locks that the record of a turn's steps needs, the turn's and that of its conversation's memory, unless
--- somebody else has one of them.
+-- Takes the locks that the record of a turn's steps needs, those of the conversation, the turn and the conversation's
+-- memory, unless somebody else has one of them.
 create function hot.is_free_to_advance(p_turn uuid) returns boolean language plpgsql as $$
 declare
   t turns;
 begin
+  perform from conversations c
+   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
+     for no key update skip locked;
+  if not found then
+    return false;
+  end if;
   select * into t from turns where id = p_turn for no key update skip locked;
   return found and pg_try_advisory_xact_lock(hot.memory_lock(t.tenant_id, t.conversation_id));
 end $$;

@@ -26,6 +26,7 @@ declare
   v_until timestamptz;
   v_told jsonb;
 begin
+  perform hot.lock_conversation(p_turn);
   select * into t from turns where id = p_turn and status in ('planning', 'running') for no key update;
   v_at := clock_timestamp();
   select * into s from steps where turn_id = p_turn and id = p_step and attempt = p_attempt and status = 'running';
@@ -40,6 +41,9 @@ begin
          started_at = coalesce(started_at, v_at),
          error = p_error || jsonb_build_object('retry_at', hot.rfc3339(v_until))
    where turn_id = p_turn and id = p_step;
+  perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'call.delayed', jsonb_build_object(
+    'step', s.id, 'tool', s.tool, 'attempt', s.attempt, 'worker', s.worker, 'error', p_error -> 'code',
+    'retry_at', hot.rfc3339(v_until)));
   -- One that ran ahead may have begun without our having been told; the time of its failure stands for when.
   v_told := case when s.started_at is null then
               jsonb_build_array(hot.step_started(s.id, s.tool, s.attempt, s.worker)) else '[]' end;
@@ -62,6 +66,7 @@ declare
   v_times int;
   v_events jsonb;
 begin
+  perform hot.lock_conversation(p_turn);
   select * into t from turns
    where id = p_turn and attempt = p_attempt and status in ('planning', 'responding') and ending is null
      for no key update;
@@ -71,7 +76,7 @@ begin
   if t.id is null or v_until >= t.deadline_at then
     return null;
   end if;
-  v_events := case when t.status = 'planning' then hot.cancel_open(p_turn, 'its plan is made again', v_at)
+  v_events := case when t.status = 'planning' then hot.cancel_open(t, 'its plan is made again', v_at)
                    else '[]' end;
   update turns set attempt = t.attempt + 1, generation = t.generation + 1, tries = greatest(0, t.tries - 1),
          lease_until = v_until, open_steps = t.open_steps - jsonb_array_length(v_events),
@@ -98,9 +103,7 @@ declare
   v_at timestamptz;
   v_lapses timestamptz;
 begin
-  perform 1 from conversations c
-   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
-     for no key update;
+  perform hot.lock_conversation(p_turn);
   select * into t from turns where id = p_turn for no key update;
   v_at := clock_timestamp();
   v_lapses := v_at + make_interval(secs => p_timeout_ms / 1000.0);
@@ -145,9 +148,7 @@ declare
   v_ended int;
   v_respond int;
 begin
-  perform 1 from conversations c
-   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
-     for no key update;
+  perform hot.lock_conversation(p_turn);
   perform 1 from turns where id = p_turn for no key update;
   v_at := clock_timestamp();
   select * into s from steps where turn_id = p_turn and id = p_step;

@@ -2,8 +2,8 @@
 
 -- Cancels what has no effect yet: steps that are pending or wait for approval, and reads under way. What became of a
 -- pending call with an effect that its backend was still to be asked about is unknown. Out: events. The caller holds
--- the turn's lock, and counts the events off its open steps.
-create function hot.cancel_open(p_turn uuid, p_message text, p_at timestamptz) returns jsonb language plpgsql as $$
+-- the locks of the conversation and the turn, and counts the events off its open steps.
+create function hot.cancel_open(t turns, p_message text, p_at timestamptz) returns jsonb language plpgsql as $$
 declare
   v_events jsonb;
   v_error jsonb := jsonb_build_object('code', 'CANCELLED', 'message', p_message);
@@ -16,13 +16,14 @@ begin
                      then coalesce(error - 'retry_at', v_error || jsonb_build_object(
                        'message', p_message || ' before anybody knew what had become of the call'))
                      else v_error end
-     where turn_id = p_turn and (status in ('pending', 'waiting_approval') or (status = 'running' and effect = 'read'))
+     where turn_id = t.id and (status in ('pending', 'waiting_approval') or (status = 'running' and effect = 'read'))
     returning *
   )
   select coalesce(jsonb_agg(
            hot.step_finished(id, tool, status, error, hot.run_of(
              case when started_at is not null then attempt end, null, p_at - started_at)) order by position), '[]')
     into v_events from ended;
+  perform hot.audit_calls(t, v_events);
   return v_events;
 end $$;
 
@@ -37,6 +38,7 @@ declare
   v_at timestamptz;
   v_events jsonb;
 begin
+  perform hot.lock_conversation(p_turn);
   select * into t from turns where id = p_turn for no key update;
   if not found or t.finished_at is not null then
     return null;
@@ -44,7 +46,7 @@ begin
     return jsonb_build_object('turn', t.id, 'respond', null, 'events', '[]'::jsonb);
   end if;
   v_at := clock_timestamp();
-  v_events := hot.cancel_open(p_turn, case p_ending
+  v_events := hot.cancel_open(t, case p_ending
     when 'cancelled' then 'the turn was cancelled' when 'late' then 'the turn''s deadline had passed'
     when 'paused' then 'a person took the conversation over'
     else 'a newer message took the turn''s place' end, v_at);
@@ -168,19 +170,18 @@ declare
   v_next bigint;
   v_is_told boolean;
 begin
-  select * into c from conversations y
-   where (y.tenant_id, y.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
-     for no key update;
+  perform hot.lock_conversation(p_turn);
   select * into t from turns where id = p_turn and attempt = p_attempt and status in ('planning', 'responding')
          for no key update;
   if not found then
     return null;
   end if;
   v_at := clock_timestamp();
+  v_dropped := case when t.status = 'planning' then hot.cancel_open(t, 'no plan came of it', v_at) else '[]' end;
+  select * into c from conversations where tenant_id = t.tenant_id and id = t.conversation_id;
   v_usage := hot.add_calls(t.usage, p_calls);
   v_slots := coalesce(p_end -> 'slots', t.slots);
   v_is_told := v_status <> 'superseded' and t.ending is distinct from 'paused' and c.paused_at is null;
-  v_dropped := case when t.status = 'planning' then hot.cancel_open(p_turn, 'no plan came of it', v_at) else '[]' end;
   v_events := hot.store_events(t, v_dropped || case when not v_is_told then '[]' else
     jsonb_build_array(jsonb_build_object('type', 'reply.done', 'data', (p_end -> 'reply') - 'trace')) end
     || jsonb_build_array(jsonb_build_object('type', 'turn.' || v_status, 'data', jsonb_build_object('error', v_error)
@@ -211,9 +212,7 @@ returns jsonb language plpgsql as $$
 declare
   v_recorded jsonb;
 begin
-  perform from conversations c
-   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
-     for no key update;
+  perform hot.lock_conversation(p_turn);
   v_recorded := hot.record_plan(p_turn, p_attempt, p_plan, '[]', '[]', p_begun, '[]', '{"queue": "plan", "take": 0}');
   if v_recorded is null then
     return null;

@@ -146,6 +146,7 @@ declare
   v_events jsonb;
   v_respond int;
 begin
+  perform hot.lock_conversation(p_turn);
   select * into t from turns where id = p_turn and status = 'running' for no key update;
   if not found then
     return null;
@@ -154,6 +155,7 @@ begin
   l := hot.take_back(p_turn, p_max_attempts, p_gone, p_overran, v_at);
   v_events := l.told;
   if jsonb_array_length(v_events) > 0 then
+    perform hot.audit_calls(t, v_events);
     v_events := v_events || hot.end_impossible(p_turn, t.on_error = 'fail_fast' and l.is_critical, v_at);
   end if;
   -- That something may go on, or that a parked step's time has come, is no loss: what is lost after it is to be found
@@ -184,6 +186,7 @@ declare
   v_at timestamptz;
   v_events jsonb;
 begin
+  perform hot.lock_conversation(p_turn);
   select * into t from turns where id = p_turn and status <> 'running' for no key update;
   if not found then
     return null;
@@ -197,6 +200,7 @@ begin
   )
   select coalesce(jsonb_agg(hot.step_finished(id, tool, status, error, jsonb_build_object('attempt', attempt))), '[]')
     into v_events from lost;
+  perform hot.audit_calls(t, v_events);
   update turns set open_steps = open_steps - jsonb_array_length(v_events) where id = p_turn;
   return hot.append_events(t, v_events, v_at);
 end $$;
@@ -232,9 +236,7 @@ declare
   t turns;
   s steps;
 begin
-  perform 1 from conversations c
-   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
-     for no key update;
+  perform hot.lock_conversation(p_turn);
   select * into t from turns where id = p_turn for no key update;
   select * into s from steps where turn_id = p_turn and id = p_step;
   if not found then

@@ -72,9 +72,9 @@ begin
   return v_removed;
 end $$;
 
--- Erases the contents of a conversation's audit records, and appends the record that says so: its content alone stays.
--- The owner's rights, because the application may do this to the audit log, and nothing else.
-create function hot.erase_audit(p_tenant uuid, p_conversation text) returns void language plpgsql
+-- Erases the contents of a conversation's audit records, and appends the record that says so and who asked for it: its
+-- content alone stays. The owner's rights, because the application may do this to the audit log, and nothing else.
+create function hot.erase_audit(p_tenant uuid, p_conversation text, p_key uuid, p_by text) returns void language plpgsql
 security definer set search_path = public, pg_temp as $$
 declare
   v_through int;
@@ -82,8 +82,8 @@ begin
   perform hot.demand_tenant(p_tenant);
   select audit_seq into strict v_through from conversations
    where tenant_id = p_tenant and id = p_conversation and active_turn_id is null for no key update;
-  perform hot.append_audit(p_tenant, p_conversation, null, 'conversation.erased',
-                           jsonb_build_object('through', v_through));
+  perform hot.append_audit(p_tenant, p_conversation, null, 'conversation.erased', jsonb_strip_nulls(
+    hot.who(p_key, p_by) || jsonb_build_object('through', v_through)));
   update audit set content = null
    where tenant_id = p_tenant and conversation_id = p_conversation and seq <= v_through
      and kind <> 'conversation.erased';

@@ -43,6 +43,7 @@ declare
   v_end timestamptz;
   v_status text := p_outcome ->> 'status';
 begin
+  perform hot.lock_conversation(p_turn);
   select * into c from callbacks
    where turn_id = p_turn and attempt = p_attempt and status = 'pending' for no key update;
   if not found then
@@ -60,6 +61,12 @@ begin
                     then least(v_at + make_interval(secs => (p_outcome ->> 'wait_ms')::int / 1000.0), v_end) end,
          finished_at = case when v_status <> 'pending' then v_at end
    where turn_id = p_turn and tenant_id = c.tenant_id;
+  if v_status <> 'pending' then
+    perform hot.append_audit(c.tenant_id, t.conversation_id, p_turn, 'callback.ended', jsonb_strip_nulls(
+      jsonb_build_object('status', v_status, 'receiver', c.receiver, 'answer', p_outcome -> 'answer',
+                         'error', p_outcome #> '{error,code}')))
+      from turns t where t.id = p_turn;
+  end if;
   return v_status;
 end $$;
 
@@ -71,8 +78,8 @@ declare
   c callbacks;
   v_at timestamptz;
 begin
+  perform hot.lock_conversation(p_turn);
   select * into t from turns where id = p_turn;
-  perform from conversations where tenant_id = t.tenant_id and id = t.conversation_id for no key update;
   select * into c from callbacks where turn_id = p_turn for no key update;
   if not found or c.status <> 'failed' then
     return c.status;

@@ -124,6 +124,11 @@ begin
     v_done := hot.change_piece(t, m, null, p_lease_ms);
     v_out := coalesce(v_done, v_out);
     update channel_items set detail = detail || '{"deleted": true}' where tenant_id = m.tenant_id and id = m.id;
+    if v_done is null then
+      perform hot.append_audit(m.tenant_id, m.conversation_id, m.turn_id, 'message.hidden', jsonb_build_object(
+        'message_sha256', (select encode(sha256(convert_to(p.said, 'UTF8')), 'hex') from hot.piece_texts(t) p
+                            where p.piece ->> 'message_id' = m.provider_id)));
+    end if;
     if v_done is null or v_done ? 'closed' then
       update turns set pieces = (
         select jsonb_agg(case p ->> 'message_id' when m.provider_id then p || '{"hidden": true}' else p end)

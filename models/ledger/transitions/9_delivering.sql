@@ -82,6 +82,8 @@ begin
     update deliveries set status = i.status, provider_id = i.provider_id, error = null, lease_until = null,
            due_at = null, finished_at = coalesce(finished_at, v_at)
      where turn_id = d.turn_id and part = d.part;
+    perform hot.append_audit(d.tenant_id, d.conversation_id, d.turn_id, 'delivery.confirmed', jsonb_build_object(
+      'part', d.part, 'status', i.status, 'provider_id', i.provider_id));
     return null;
   elsif not hot.fail_delivery(d, i.provider_id, i.detail -> 'error', p_again, v_at) then
     return null;
@@ -115,6 +117,8 @@ end $$;
 -- It is withheld unless it is told, and where the turn was cancelled because its messages were deleted. The caller
 -- holds the locks of the conversation and the turn.
 create function hot.queue_delivery(t turns, p_is_told boolean, p_at timestamptz) returns void language plpgsql as $$
+declare
+  v_made deliveries;
 begin
   insert into deliveries (turn_id, part, tenant_id, conversation_id, channel, recipient, status, queued_at, due_at,
                           finished_at)
@@ -124,7 +128,12 @@ begin
     from (select m.recipient, not p_is_told or (t.ending = 'cancelled' and m.detail ? 'deleted') as is_unwanted
             from channel_items m where m.turn_id = t.id and m.kind = 'message'
            order by m.detail ? 'deleted', m.at desc, m.id desc limit 1) i
-   where not exists (select from deliveries d where d.turn_id = t.id and d.says is null);
+   where not exists (select from deliveries d where d.turn_id = t.id and d.says is null)
+  returning * into v_made;
+  if v_made.status = 'withheld' then
+    perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'delivery.ended', jsonb_build_object(
+      'part', v_made.part, 'status', v_made.status));
+  end if;
 end $$;
 
 -- The number of a turn's next part.
@@ -168,9 +177,7 @@ declare
   d deliveries;
   v_last int := jsonb_array_length(p_bodies);
 begin
-  perform from conversations c
-   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
-     for no key update;
+  perform hot.lock_conversation(p_turn);
   update deliveries set body = p_bodies -> 0, offers = case v_last when 1 then p_offers end
    where turn_id = p_turn and part = p_part and status = 'pending' and body is null returning * into d;
   if found then
@@ -228,9 +235,7 @@ declare
   v_status text := p_outcome ->> 'status';
   r channel_items;
 begin
-  perform from conversations c
-   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
-     for no key update;
+  perform hot.lock_conversation(p_turn);
   select * into d from deliveries
    where turn_id = p_turn and part = p_part and attempt = p_attempt and status = 'pending' for no key update;
   if not found then
@@ -277,6 +282,8 @@ end $$;
 -- Ends a part, and withholds those after it if it is not sent. The caller holds the conversation's lock.
 create function hot.end_delivery(d deliveries, p_status text, p_provider_id text, p_error jsonb, p_at timestamptz)
 returns void language plpgsql as $$
+declare
+  v_withheld int := 0;
 begin
   update deliveries
      set status = p_status, provider_id = p_provider_id, error = p_error, lease_until = null, not_before = null,
@@ -287,9 +294,11 @@ begin
        set status = 'withheld', due_at = null, finished_at = p_at, error = jsonb_build_object(
              'code', 'earlier_part_failed', 'message', 'a part before it could not be sent')
      where turn_id = d.turn_id and part > d.part and queued_at = d.queued_at and status = 'pending';
+    get diagnostics v_withheld = row_count;
   end if;
   perform hot.append_audit(d.tenant_id, d.conversation_id, d.turn_id, 'delivery.ended', jsonb_build_object(
-    'part', d.part, 'status', p_status, 'error', p_error -> 'code',
+    'part', d.part, 'status', p_status, 'error', p_error -> 'code', 'provider_id', p_provider_id,
+    'withheld', nullif(v_withheld, 0),
     'body_sha256', encode(sha256(convert_to(coalesce(d.body::text, ''), 'UTF8')), 'hex')));
 end $$;
 
@@ -333,9 +342,7 @@ declare
   d deliveries;
   v_at timestamptz;
 begin
-  perform from conversations c
-   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
-     for no key update;
+  perform hot.lock_conversation(p_turn);
   select * into d from deliveries where turn_id = p_turn and part = p_part for no key update;
   if not found or d.status not in ('failed', 'unknown') then
     return d.status;

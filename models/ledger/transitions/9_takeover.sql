@@ -6,12 +6,6 @@ create function hot.is_blank(c conversations) returns boolean language sql immut
   select coalesce(c.erased_at >= c.updated_at, false)
 $$;
 
--- Who takes part in a takeover, for the audit log: the name that is given, or that of the key.
-create function hot.who(p_key uuid, p_by text) returns jsonb language plpgsql stable as $$
-begin
-  return jsonb_build_object('by', coalesce(p_by, (select name from keys where id = p_key)), 'key_id', p_key);
-end $$;
-
 -- Withholds the parts of an agent's replies that nobody has begun to send, or that were not taken yet. The caller holds
 -- the conversation's lock. Out: how many.
 create function hot.withhold_replies(p_tenant uuid, p_conversation text, p_at timestamptz)
@@ -56,6 +50,9 @@ begin
     v_closed := v_closed || hot.close_turn(t.id, 'paused', null, p_lease_ms);
     c.last_sequence := greatest(c.last_sequence, t.last_sequence);
   end loop;
+  -- What that has cancelled is audited.
+  select audit_seq, audit_hash into c.audit_seq, c.audit_hash from conversations
+   where tenant_id = p_tenant and id = p_conversation;
   c := hot.store_audit(c, null, 'conversation.paused', v_who || jsonb_build_object(
     'closed', jsonb_array_length(v_closed), 'withheld', hot.withhold_replies(p_tenant, p_conversation, v_at)), v_at);
   update conversations

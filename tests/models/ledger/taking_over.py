@@ -7,7 +7,8 @@ from tests.factories import make_tenant
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.takeover import PersonMessage
 from turnloom.models.ledger import audit, takeover
-from turnloom.models.ledger.takeover import Operator, PausedConversation, RecordedMessage
+from turnloom.models.ledger.takeover import PausedConversation, RecordedMessage
+from turnloom.models.runtime.operators import Operator
 
 DANA = Operator(name="Dana")
 

@@ -144,4 +144,4 @@ def test_look_at_the_ledger_is_one_cheap_statement(database: str) -> None:
         write(acme, "styles/brief", f"text {number}")
 
     with statement() as db:
-        assert overrides.stand(db, acme) == ("acme", 50)
+        assert overrides.stand(db, acme) == ("acme", 50, [])

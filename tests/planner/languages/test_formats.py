@@ -53,6 +53,22 @@ def test_values_are_written_as_people_there_write_them(tag: str, day: str, time:
     assert found[3] == choice
 
 
+@pytest.mark.parametrize(
+    ("tag", "name", "text"),
+    [
+        ("en", "Asia/Jerusalem", "Jerusalem Time"),
+        ("he", "Asia/Jerusalem", "שעון ירושלים"),
+        ("ja", "America/Argentina/Buenos_Aires", "Buenos Aires時間"),
+        ("en", "UTC", "UTC"),
+        ("en", "Etc/GMT+3", "Etc/GMT+3"),
+        ("en", "Nowhere/Land", "Nowhere/Land"),
+    ],
+)
+def test_a_time_zone_is_named_by_its_city(tag: str, name: str, text: str) -> None:
+    """One of no city keeps its name."""
+    assert written("{{ x | timezone }}", language(tag), x=name) == text
+
+
 @pytest.mark.parametrize("value", ["soon", "2026-13-01", "", None, "12 o'clock"])
 def test_what_is_no_date_or_time_stays_as_it_is(value: Any) -> None:
     """A result may hold anything."""

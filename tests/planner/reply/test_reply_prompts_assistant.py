@@ -42,7 +42,7 @@ def test_times_are_numbered(reply: Callable[..., str]) -> None:
     text = reply("propose_times", network__schedule_meeting=PROPOSED)
 
     assert text.splitlines() == [
-        "These times suit you and David Katz, in your time zone (Asia/Jerusalem):",
+        "These times suit you and David Katz, in your time zone (Jerusalem Time):",
         "1. Tue, 1 Dec 2026, 10:00 to 10:30",
         "2. Wed, 2 Dec 2026, 12:15 to 12:45",
         "Which one shall I confirm?",
@@ -60,7 +60,7 @@ def test_a_confirmation_says_whom_and_when(reply: Callable[..., str]) -> None:
     """The time is in the user's zone."""
     text = reply("meeting_confirmed", network__confirm_meeting={**MORNING, "counterpart": "David Katz"})
 
-    assert "David Katz on Tue, 1 Dec 2026, 10:00 to 10:30 (Asia/Jerusalem)" in text
+    assert "David Katz on Tue, 1 Dec 2026, 10:00 to 10:30 (Jerusalem Time)" in text
 
 
 def test_a_change_says_what_was_and_what_is(reply: Callable[..., str]) -> None:
@@ -70,7 +70,7 @@ def test_a_change_says_what_was_and_what_is(reply: Callable[..., str]) -> None:
     said = reply("meeting_moved", network__reschedule_meeting=moved)
     gone = reply("meeting_cancelled", network__cancel_meeting={**MORNING, "counterpart": "David Katz"})
 
-    assert "David Katz on Wed, 2 Dec 2026, 12:15 to 12:45 (Asia/Jerusalem), instead of Tue, 1 Dec 2026, 10:00" in said
+    assert "David Katz on Wed, 2 Dec 2026, 12:15 to 12:45 (Jerusalem Time), instead of Tue, 1 Dec 2026, 10:00" in said
     assert gone.startswith("Cancelled: your meeting with David Katz on Tue, 1 Dec 2026, 10:00 to 10:30")
 
 

@@ -140,20 +140,20 @@ def test_each_hint_has_a_template_that_needs_nothing(hint: str) -> None:
             [
                 "Classic Double, room only",
                 "at ₪396 in all",
-                "until 12:42 (Asia/Jerusalem), and so long I keep the room",
+                "until 12:42 (Jerusalem Time), and so long I keep the room",
             ],
         ),
         (
             "send_link_with_summary",
             {"pms.generate_booking_link": {**STAY, **LINK, "held": False, "option": TWO[0]}},
             {},
-            ["at ₪396 in all", "until 12:42 (Asia/Jerusalem). The room is not kept"],
+            ["at ₪396 in all", "until 12:42 (Jerusalem Time). The room is not kept"],
         ),
         (
             "send_link_with_summary",
             {"pms.generate_booking_link": {**STAY, **LINK, "expires_at": "2026-11-20T22:12:00Z", "option": TWO[0]}},
             {},
-            ["at ₪396 in all", "It works until Sat, 21 Nov 2026, 00:12 (Asia/Jerusalem), and so long"],
+            ["at ₪396 in all", "It works until Sat, 21 Nov 2026, 00:12 (Jerusalem Time), and so long"],
         ),
         (
             "present_best_two_options",
@@ -201,7 +201,7 @@ def test_a_link_that_is_told_again_says_whether_it_still_works(minutes: int) -> 
     reply = compose(again, Script()).reply
 
     works = minutes < 20
-    assert ("until 12:42 (Asia/Jerusalem) and has run out. Shall I make a new one?" in reply.text) != works
+    assert ("until 12:42 (Jerusalem Time) and has run out. Shall I make a new one?" in reply.text) != works
     assert [LINK["url"] in reply.text, "396" in reply.text, bool(reply.artifacts)] == [works] * 3
 
 

@@ -62,7 +62,6 @@ class Adapter:
 
     name: ClassVar[ChannelName] = "telegram"
     config = Config
-    accepted = WebhookAnswer("taken")
     posts_again = True
 
     def verify(self, account: ProviderAccount, request: Inbound, now: datetime) -> None:
@@ -71,6 +70,9 @@ class Adapter:
 
     def handshake(self, account: ProviderAccount, request: Inbound) -> WebhookAnswer | None:
         return WebhookAnswer("here") if request.method == "GET" else None
+
+    def accepted(self, items: Sequence[Item]) -> WebhookAnswer:
+        return WebhookAnswer("taken")
 
     def parse(self, account: ProviderAccount, request: Inbound) -> list[Item]:
         return [_item(each) for each in json.loads(request.body)["items"]]

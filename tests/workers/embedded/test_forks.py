@@ -92,7 +92,7 @@ def test_the_signal_that_ends_a_fork_is_known(waiting: list[ForkedProcess], fold
     assert ended.wait() == -signal.SIGKILL
     assert is_alive(other.pid)
     ended.kill()
-    assert Path(f"/proc/{other.pid}/comm").read_text() == "example-process\n"
+    wait_for(lambda: Path(f"/proc/{other.pid}/comm").read_text() == "example-process\n")
     other.send_signal(signal.SIGTERM)
     assert other.wait() == -signal.SIGTERM
 

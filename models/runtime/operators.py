@@ -1,0 +1,36 @@
+"""Operators act on tenants and conversations: a person under a name at the command line, or whoever has a key.
+
+The edge binds who acts, and the audit log records it. What a process does by itself has no operator.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """The person who acts: by a key of the API, or under a name at the command line."""
+
+    key_id: UUID | None = None
+    name: str | None = None
+
+
+_acting: ContextVar[Operator] = ContextVar("turnloom_operator")
+
+
+@contextmanager
+def acting(operator: Operator) -> Iterator[None]:
+    """Name who acts while the block runs."""
+    token = _acting.set(operator)
+    try:
+        yield
+    finally:
+        _acting.reset(token)
+
+
+def operator() -> Operator:
+    """Return who acts; one without key and name if nobody is named."""
+    return _acting.get(Operator())

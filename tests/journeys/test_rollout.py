@@ -1,0 +1,129 @@
+"""A new text reaches a share of conversations, which keep it, and is taken back when it does worse."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from tests.facts import wait_for
+from tests.journeys.following import finished, post
+from turnloom.models.connections.database import close_connections, transaction
+from turnloom.models.contracts.rollout import RunningRollout
+from turnloom.models.contracts.scope import SCOPES
+from turnloom.models.ledger import keys, tenants
+from turnloom.models.ledger.override_cache import _KEPT_S
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.broker.app import app
+from turnloom.workers.embedded.stack import Stack
+
+ECHO = {"steps": [{"id": "a", "tool": "sim.echo", "args": {"value": "hi"}}]}
+NEW_RESULTS = "---\nname: responding/results\nversion: 1\ninputs: [steps]\n---\nThe guild has spoken."
+ORDER = "Wait 1 ms three times one after another"
+
+
+@pytest.fixture(scope="module")
+def api(stack: Stack) -> Iterator[httpx2.Client]:
+    """A client of a tenant of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in stack.environment.items():
+            patch.setenv(name, value)
+        settings.cache_clear()
+        with transaction() as db:
+            _, key = keys.create(db, tenants.ensure(db, "rolling"), "test", SCOPES)
+        close_connections()
+    settings.cache_clear()
+    with httpx2.Client(base_url=stack.url, headers={"X-Api-Key": key}, timeout=40) as client:
+        yield client
+
+
+def start(api: httpx2.Client, **asked: Any) -> RunningRollout:
+    answer = api.post("/v1/rollouts", json=asked)
+    assert answer.status_code == 201, answer.text
+    found = answer.json()
+    return RunningRollout(UUID(found["id"]), found["name"], found["text"], found["share"])
+
+
+def say_all(api: httpx2.Client, conversations: list[str], **request: Any) -> dict[str, dict[str, Any]]:
+    """Post a message in each conversation; return their finished turns."""
+    sent = {each: post(api, conversation_id=each, **request)["turn_id"] for each in conversations}
+    return {each: finished(api, turn_id, 60) for each, turn_id in sent.items()}
+
+
+def wait_until_known(api: httpx2.Client, rollout: RunningRollout, is_new: Any, **request: Any) -> None:
+    """Wait until all processes know a rollout, or its end: none trusts what it knew for longer than four seconds."""
+    began_at = time.monotonic()
+    conversation = next(name for number in range(99) if rollout.takes(name := f"first-{number}"))
+
+    def is_known() -> bool:
+        turn = say_all(api, [conversation], **request)[conversation]
+        return is_new(turn) and time.monotonic() - began_at > _KEPT_S
+
+    wait_for(is_known, within_s=40)
+
+
+def split(rollout: RunningRollout, prefix: str, each_side: int) -> tuple[list[str], list[str]]:
+    """Return conversations that the rollout takes, and as many that it does not take."""
+    names = [f"{prefix}-{number}" for number in range(40 * each_side)]
+    taken = [name for name in names if rollout.takes(name)]
+    return taken[:each_side], [name for name in names if name not in taken][:each_side]
+
+
+def test_half_of_the_conversations_get_a_text_and_keep_it(api: httpx2.Client) -> None:
+    """Of forty conversations those that the rollout takes have it in each turn, until it is stopped."""
+    rollout = start(api, name="responding/results", text=NEW_RESULTS, share=0.5)
+    request = {"plan": ECHO, "agent": "generic"}
+
+    def is_new(turn: dict[str, Any]) -> bool:
+        return bool(turn["reply"]["text"] == "The guild has spoken.")
+
+    wait_until_known(api, rollout, is_new, **request)
+    conversations = [f"half-{number}" for number in range(40)]
+    seen = [say_all(api, conversations, **request) for _ in range(2)]
+    again = api.post("/v1/rollouts", json={"name": "responding/results", "text": NEW_RESULTS, "share": 0.5})
+    report = api.get(f"/v1/rollouts/{rollout.id}").json()
+    stopped = api.post(f"/v1/rollouts/{rollout.id}/stop").json()
+    taken = {each for each in conversations if rollout.takes(each)}
+
+    assert 8 <= len(taken) <= 32
+    assert [{each for each, turn in turns.items() if is_new(turn)} for turns in seen] == [taken, taken]
+    assert (again.status_code, again.json()["code"]) == (409, "conflict")
+    assert report["new"]["turns"] >= 2 * len(taken)
+    assert report["old"]["turns"] >= 2 * (40 - len(taken))
+    assert stopped["outcome"] == "stopped"
+    wait_until_known(api, rollout, lambda turn: not is_new(turn), **request)
+
+
+def test_a_worse_text_is_taken_back_by_itself(stack: Stack, api: httpx2.Client) -> None:
+    """An agent whose plans are refused fails its turns. The next look ends it, and conversations go on as before."""
+    rollout = start(api, name="agents/generic", text="max_depth: 1", share=0.5, min_turns=8)
+    request = {"message": ORDER, "agent": "generic"}
+    wait_until_known(api, rollout, lambda turn: turn["status"] == "failed", **request)
+    taken, others = split(rollout, "worse", 10)
+
+    turns = say_all(api, taken + others, **request)
+    _look(stack)
+    wait_for(lambda: api.get(f"/v1/rollouts/{rollout.id}").json()["rollout"]["outcome"] == "taken_back")
+    wait_for(lambda: say_all(api, taken[:1], **request)[taken[0]]["status"] == "succeeded", within_s=30)
+
+    assert {turns[each]["status"] for each in taken} == {"failed"}
+    assert {turns[each]["error"]["code"] for each in taken} == {"invalid_plan"}
+    assert {turns[each]["status"] for each in others} == {"succeeded"}
+    found = api.get(f"/v1/rollouts/{rollout.id}").json()
+    assert found["rollout"]["reason"].startswith("failed turns: ")
+    assert found["new"]["plan_validity"] < 0.5 < found["old"]["plan_validity"]
+    lines = api.get("/v1/metrics/quality", params={"by": "version"}).json()["items"]
+    by_version = {line["version"]: line for line in lines}
+    (own,) = [line for version, line in by_version.items() if version.startswith("agents/generic@") and "+" in version]
+    assert (own["error_rate"], own["plan_validity"], own["tool_calls"]) == (1, 0, 0)
+    assert any(version.startswith("llm/") for version in by_version)
+    (whole,) = api.get("/v1/metrics/quality").json()["items"]
+    assert whole["tool_success"] == 1
+    assert 0 < whole["first_word_p50_ms"] <= whole["first_word_p95_ms"]
+
+
+def _look(stack: Stack) -> None:
+    with app.connection_for_write(stack.redis_url) as connection:
+        app.send_task("check_rollouts", queue="maintenance", connection=connection)

@@ -1,0 +1,117 @@
+"""Let an operator of a tenant release a text or a language model to a share of its conversations."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import wraps
+from typing import TypeVar
+from uuid import UUID
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from turnloom.models.connections.database import snapshot, transaction
+from turnloom.models.contracts.rollout import RolloutList, RolloutOutcome, RolloutReport, RolloutRequest, RolloutView
+from turnloom.models.errors import NotFound
+from turnloom.models.ledger import quality, rollouts
+from turnloom.models.ledger.override_cache import read_overrides
+from turnloom.models.ledger.quality import TurnSpan
+from turnloom.models.ledger.rollouts import RolloutEnd
+from turnloom.models.runtime.logging import log
+from turnloom.planner.tenant_texts import rolled_out_text
+from turnloom.web.auth import caller, requires
+from turnloom.web.json_body import json_response
+
+R = TypeVar("R")
+_LISTED = 100
+_EXAMPLE = {"name": "agents/hotel", "llm": "gpt-4o", "share": 0.1}
+
+blueprint = APIBlueprint("rollouts", __name__, url_prefix="/v1/rollouts", tag="Rollouts")
+
+
+def _with_id(view: Callable[[UUID], R]) -> Callable[..., R]:
+    """Read the id in the URL."""
+
+    @wraps(view)
+    def found(rollout_id: str) -> R:
+        try:
+            return view(UUID(rollout_id))
+        except ValueError:
+            raise NotFound("there is no rollout of that id") from None
+
+    return found
+
+
+@blueprint.get("")
+@requires("admin")
+@blueprint.output(RolloutList)
+@blueprint.doc(operation_id="list_rollouts")
+def list_rollouts() -> Response:
+    """List the tenant's last rollouts, the newest first, at most 100."""
+    with transaction(caller().tenant_id) as db:
+        found = rollouts.listed(db, caller().tenant_id, _LISTED)
+    return json_response(RolloutList(items=[rollouts.view(row) for row in found]))
+
+
+@blueprint.post("")
+@requires("admin")
+@blueprint.input(RolloutRequest, example=_EXAMPLE)
+@blueprint.output(RolloutView, 201, description="The rollout is running")
+@blueprint.doc(operation_id="start_rollout")
+def start(json_data: RolloutRequest) -> Response:
+    """Give a share of the tenant's conversations a new text in place of the one in effect.
+
+    Which conversations get it depends on their ids alone, so each keeps its text until the rollout ends. It is taken
+    back by itself when the new text does worse. While it runs, no other one of the same name can start: 409.
+    """
+    text = rolled_out_text(json_data, read_overrides(caller().tenant_id))
+    with transaction(caller().tenant_id) as db:
+        row = rollouts.start(db, caller().tenant_id, json_data, text, _operator())
+    log.info("rollout.started", rollout_id=str(row.id), name=row.name, share=row.share)
+    return json_response(rollouts.view(row), 201)
+
+
+@blueprint.get("/<rollout_id>")
+@requires("admin")
+@_with_id
+@blueprint.output(RolloutReport)
+@blueprint.doc(operation_id="get_rollout")
+def show(rollout_id: UUID) -> Response:
+    """Show a rollout, and how the turns with the new text went beside those with the old one."""
+    tenant_id = caller().tenant_id
+    with snapshot(tenant_id) as db:
+        row = rollouts.get(db, tenant_id, rollout_id)
+        span = TurnSpan(row.created_at, rollouts.until(row, datetime.now(UTC)))
+        sides = quality.sides(db, tenant_id, rollouts.as_running(row), span)
+    return json_response(RolloutReport(rollout=rollouts.view(row), new=sides.new, old=sides.old))
+
+
+@blueprint.post("/<rollout_id>/stop")
+@requires("admin")
+@_with_id
+@blueprint.output(RolloutView, description="The old text counts again")
+@blueprint.doc(operation_id="stop_rollout")
+def stop(rollout_id: UUID) -> Response:
+    """End a rollout: all conversations have the old text again, from their next turn on. One that has ended: 409."""
+    return _ended(rollout_id, "stopped")
+
+
+@blueprint.post("/<rollout_id>/promote")
+@requires("admin")
+@_with_id
+@blueprint.output(RolloutView, description="The new text is the tenant's own")
+@blueprint.doc(operation_id="promote_rollout")
+def promote(rollout_id: UUID) -> Response:
+    """End a rollout and make its text the tenant's own, for all conversations. One that has ended: 409."""
+    return _ended(rollout_id, "promoted")
+
+
+def _ended(rollout_id: UUID, outcome: RolloutOutcome) -> Response:
+    ending = RolloutEnd(outcome, _operator())
+    with transaction(caller().tenant_id) as db:
+        row = rollouts.end_by_hand(db, caller().tenant_id, rollout_id, ending)
+    log.info("rollout.ended", rollout_id=str(rollout_id), outcome=outcome, by=ending.by)
+    return json_response(rollouts.view(row))
+
+
+def _operator() -> str:
+    return f"key {caller().key_id}"

@@ -1,0 +1,1 @@
+"""Recorded conversations are run again, compared with their records, and reported."""
