@@ -17,6 +17,11 @@ const PAGES = {
     isFor: ({ scopes }) => scopes.includes("admin"),
     make: async (signedIn) => new (await import("./turns/turns_page.js")).TurnsPage(signedIn),
   },
+  prompts: {
+    name: "Prompts",
+    isFor: ({ scopes }) => scopes.includes("admin"),
+    make: async () => new (await import("./prompts/prompts_page.js")).PromptsPage(),
+  },
   operations: {
     name: "Operations",
     isFor: ({ operator }) => operator,
