@@ -22,6 +22,11 @@ const PAGES = {
     isFor: ({ scopes }) => scopes.includes("admin"),
     make: async () => new (await import("./prompts/prompts_page.js")).PromptsPage(),
   },
+  quality: {
+    name: "Quality",
+    isFor: ({ scopes }) => scopes.includes("admin"),
+    make: async () => new (await import("./quality/quality_page.js")).QualityPage(),
+  },
   operations: {
     name: "Operations",
     isFor: ({ operator }) => operator,
