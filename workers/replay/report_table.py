@@ -101,7 +101,7 @@ def _tools(report: ReplayReport) -> list[dict[str, Any]]:
 
 def _changes(report: ReplayReport) -> list[dict[str, Any]]:
     return [
-        {"aspect": each.aspect, "what": _line(each.subject), "how": each.kind, "turns": each.turns}
+        {"aspect": each.aspect, "what": _line(each.subject) or "the turn", "how": each.kind, "turns": each.turns}
         for each in report.changes[:_MOST_CHANGES]
     ]
 
