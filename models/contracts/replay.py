@@ -33,6 +33,8 @@ class StepRecord(Contract):
     result: Any = None
     error: dict[str, Any] | None = None
     duration_ms: float = 0.0
+    ended_at: Moment | None = None
+    """When a recorded one ended; None if that is not known, and in a replay."""
     revision: int = 1
     recorded: str | None = None
     """In a replay: the id of the recorded step whose result it took; None if there was none, or for a recorded step."""
@@ -53,7 +55,7 @@ class TurnRecord(Contract):
     """The conversation's slots after it."""
     reply: str | None = None
     artifacts: list[dict[str, Any]] = Field(default_factory=list)
-    """Of each artifact its kind, and how many rows or fields it has."""
+    """Of each artifact `{kind, size}`. The size is how many rows, options, days or facts it has."""
     question: dict[str, Any] | None = None
     """Fields and choices of the question, if it asked one."""
     grounded: bool | None = None

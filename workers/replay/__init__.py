@@ -1,0 +1,1 @@
+"""Replay recorded conversations, and report which of their turns go differently."""
