@@ -4,6 +4,7 @@ import hashlib
 from typing import Any
 
 import orjson
+from pydantic_core import to_jsonable_python
 
 from turnloom.tools.registry import Tool
 
@@ -16,19 +17,38 @@ def call_hash(tool: Tool, args: dict[str, Any]) -> str | None:
 
     Defaults are filled in, and `7` and `7.0` count as the same number.
     """
+    read = read_values(tool, args)
     try:
-        read = tool.input.model_validate(args).model_dump(mode="json")
-        canonical = orjson.dumps([tool.name, _plain(read)], option=orjson.OPT_SORT_KEYS)
+        canonical = None if read is None else orjson.dumps([tool.name, read], option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        return None
+    return hashlib.sha256(canonical).hexdigest()[:40] if canonical else None
+
+
+def read_values(tool: Tool, args: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the arguments as the tool's input model reads them, with plain numbers; None if it refuses them."""
+    try:
+        read: dict[str, Any] = plain_numbers(tool.input.model_validate(args).model_dump(mode="json"))
     except (ValueError, TypeError):
         return None
-    return hashlib.sha256(canonical).hexdigest()[:40]
+    return read
 
 
-def _plain(value: Any) -> Any:
+def with_defaults(tool: Tool, args: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments as they are written, with the defaults of those left out. The model may refuse them."""
+    left_out = {name: field for name, field in tool.input.model_fields.items() if name not in args}
+    defaults = {
+        name: each.get_default(call_default_factory=True) for name, each in left_out.items() if not each.is_required()
+    }
+    return {**to_jsonable_python(defaults), **plain_numbers(args)}
+
+
+def plain_numbers(value: Any) -> Any:
+    """Return a JSON value with whole floats as integers."""
     if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items()}
+        return {name: plain_numbers(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_plain(inner) for inner in value]
+        return [plain_numbers(inner) for inner in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
     return value

@@ -7,6 +7,7 @@ import click
 import orjson
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 json_anyway = click.option("--json", is_flag=True, expose_value=False, help="Print JSON, which is the only format.")
@@ -30,7 +31,7 @@ def print_rows(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], *, as_
         return
     table = Table(*columns, box=None, pad_edge=False)
     for row in cells:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))  # brackets in a value are no markup
     console.print(table)
 
 

@@ -195,6 +195,11 @@ class Usage(Contract):
     cost: float | None = None
     """In US dollars; None if the model's price is not known."""
 
+    @property
+    def tokens(self) -> int:
+        """Tokens of prompts and answers together."""
+        return self.prompt_tokens + self.completion_tokens
+
     def plus(self, other: "Usage") -> "Usage":
         """Return the sum of both; an unknown cost makes the sum unknown."""
         costs = (self.cost, other.cost)

@@ -1,1 +1,1 @@
-"""Replay recorded conversations, and report which of their turns go differently."""
+"""Recorded conversations are run again, compared with their records, and reported."""

@@ -20,6 +20,7 @@ from turnloom.models.ledger.approvals import ApprovalRequest
 from turnloom.models.ledger.steps import ClaimedStep, FinishedStep
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
+from turnloom.tools.masking import masked
 from turnloom.tools.registry import Tool
 from turnloom.workers.dispatch import dispatch_deliveries
 from turnloom.workers.running.outcomes import Outcome, Parked, failed
@@ -30,7 +31,6 @@ MOST_PARKED = 3
 """Times that a step is parked. The next failure of its call is final, whatever time it names."""
 ASK_BACK = [timedelta(seconds=pause) for pause in (2, 5, 15, 60)]
 """Pauses before a backend is asked again for the outcome of a write; the last one repeats until the turn's deadline."""
-_MASK = "***"
 
 
 def ask(turn_id: UUID, step: ClaimedStep, tool: Tool, args: dict[str, Any]) -> Outcome | None:
@@ -93,12 +93,3 @@ def _pauses(error: dict[str, Any]) -> Sequence[timedelta]:
 def args_hash(tool: str, args: dict[str, Any]) -> str:
     """Return the hash that binds an approval: SHA-256 over the tool's name and the arguments as canonical JSON."""
     return hashlib.sha256(f"{tool}|".encode() + orjson.dumps(args, option=orjson.OPT_SORT_KEYS)).hexdigest()
-
-
-def masked(value: Any, secret: frozenset[str]) -> Any:
-    """Return a value with the fields of these names masked, at any depth."""
-    if isinstance(value, dict):
-        return {name: _MASK if name in secret else masked(inner, secret) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [masked(inner, secret) for inner in value]
-    return value

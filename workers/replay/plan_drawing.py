@@ -1,0 +1,133 @@
+"""Draw the plan of a turn as SVG: calls from left to right, each after those that it waits for.
+
+In: the steps of one side of a report.  Out: markup that takes its colours from the page. Pure.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from statistics import mean
+
+from markupsafe import Markup
+
+from turnloom.models.contracts.replay import ReportedStep
+from turnloom.planner.plan.graph import transitive_closure, transitive_reduction
+
+_MOST_STEPS = 60
+_LONGEST = 28
+_CHARACTER, _PADDING, _HEIGHT, _PITCH, _GAP, _MARGIN = 7.9, 10, 28, 40, 44, 4
+
+Point = str | tuple[str, int]
+"""A step, or the place in a column where the lines from a step pass on their way to a later column."""
+Needs = Mapping[Point, set[Point]]
+Places = Mapping[Point, tuple[float, float]]
+"""The left end of each point's box, at half its height."""
+
+
+def draw(steps: Sequence[ReportedStep], title: str, signs: Mapping[str, str]) -> Markup:
+    """Return the drawing of the first steps.
+
+    Args:
+        steps: at least one.
+        title: what it shows, for those who do not see it.
+        signs: mark of a step -> the sign before its tool's name.
+    """
+    shown = steps[:_MOST_STEPS]
+    ids = {step.id for step in shown}
+    needs = transitive_reduction({step.id: ids.intersection(step.needs) for step in shown})
+    names = {step.id: _name(step, signs) for step in shown}
+    width = _CHARACTER * max(map(len, names.values())) + 2 * _PADDING
+    lines, columns = _columns(needs)
+    places = _places(columns, width)
+    size = (
+        2 * _MARGIN + len(columns) * (width + _GAP) - _GAP,
+        2 * _MARGIN + _PITCH * max(map(len, columns)) - (_PITCH - _HEIGHT),
+    )
+    edges = [_edge(need, point, places, width) for point in places for need in sorted(lines[point], key=str)]
+    boxes = [_box(step, names[step.id], places[step.id], width) for step in shown]
+    return Markup(
+        '<svg class="plan" role="img" width="{0:.0f}" height="{1:.0f}" viewBox="0 0 {0:.0f} {1:.0f}">'
+        "<title>{2}</title><desc>{3}</desc>{4}</svg>"
+    ).format(*size, title, _told(shown, needs), Markup("").join([*edges, *boxes]))
+
+
+def _name(step: ReportedStep, signs: Mapping[str, str]) -> str:
+    name = step.tool or "(not recorded)"
+    short = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+    return f"{signs.get(step.mark, '')}{short}{'' if step.status == 'succeeded' else ' ✗'}"
+
+
+def _columns(needs: Mapping[str, set[str]]) -> tuple[Needs, list[list[Point]]]:
+    """Return the points, each with those of the column before it, and the columns in an order with few crossings.
+
+    A step's column is its distance from the start.
+    """
+    depth: dict[str, int] = {}
+    for step in transitive_closure(needs):
+        depth[step] = max((depth[need] + 1 for need in needs[step]), default=0)
+    columns: list[list[Point]] = [[] for _ in range(max(depth.values()) + 1)]
+    lines: dict[Point, set[Point]] = {step: set() for step in needs}
+    for step in needs:
+        columns[depth[step]].append(step)
+        for need in sorted(needs[step]):
+            last: Point = need
+            for column in range(depth[need] + 1, depth[step]):
+                if (need, column) not in lines:
+                    lines[need, column] = {last}
+                    columns[column].append((need, column))
+                last = (need, column)
+            lines[step].add(last)
+    for before, column_after in pairwise(columns):
+        rows = {point: row for row, point in enumerate(before)}
+        column_after.sort(key=lambda point: mean(rows[need] for need in lines[point]))
+    return lines, columns
+
+
+def _places(columns: Sequence[Sequence[Point]], width: float) -> Places:
+    tallest = max(map(len, columns))
+    places = {}
+    for number, column in enumerate(columns):
+        top = _MARGIN + _HEIGHT / 2 + _PITCH * (tallest - len(column)) / 2
+        for row, point in enumerate(column):
+            places[point] = (_MARGIN + number * (width + _GAP), top + row * _PITCH)
+    return places
+
+
+def _edge(need: Point, point: Point, places: Places, width: float) -> Markup:
+    """Return the line between two columns: through a point that is no step, or with an arrow's head at a step."""
+    (from_x, from_y), (x, y) = places[need], places[point]
+    from_x += width
+    bend = (from_x + x) / 2
+    curve = f"M{from_x:.1f} {from_y:.1f} C{bend:.1f} {from_y:.1f} {bend:.1f} {y:.1f}"
+    if not isinstance(point, str):
+        return Markup('<path class="edge" d="{} {:.1f} {:.1f} h{:.1f}"/>').format(curve, x, y, width)
+    head = f"M{x - 7:.1f} {y - 4:.1f} L{x:.1f} {y:.1f} L{x - 7:.1f} {y + 4:.1f} Z"
+    line = Markup('<path class="edge" d="{} {:.1f} {:.1f}"/>').format(curve, x - 6, y)
+    return line + Markup('<path class="head" d="{}"/>').format(head)
+
+
+def _box(step: ReportedStep, name: str, place: tuple[float, float], width: float) -> Markup:
+    x, y = place
+    return Markup(
+        '<g class="step {}"><title>{}</title><rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{}" rx="6"/>'
+        '<text x="{:.1f}" y="{:.1f}">{}</text></g>'
+    ).format(
+        step.mark.replace("_", "-"),
+        f"{step.id}: {step.tool}, {step.status}",
+        x,
+        y - _HEIGHT / 2,
+        width,
+        _HEIGHT,
+        x + _PADDING,
+        y + 4.5,
+        name,
+    )
+
+
+def _told(steps: Sequence[ReportedStep], needs: Mapping[str, set[str]]) -> str:
+    """Return the plan in words."""
+    tools = {step.id: step.tool or "a call" for step in steps}
+    sentences = []
+    for step in steps:
+        after = ", ".join(tools[need] for need in sorted(needs[step.id]))
+        sentences.append(f"{tools[step.id]} after {after}" if after else tools[step.id])
+    return "; ".join(sentences)
