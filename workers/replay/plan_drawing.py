@@ -4,6 +4,7 @@ In: the steps of one side of a report.  Out: markup that takes its colours from 
 """
 
 from collections.abc import Mapping, Sequence
+from graphlib import TopologicalSorter
 from itertools import pairwise
 from statistics import mean
 
@@ -16,11 +17,9 @@ _MOST_STEPS = 60
 _LONGEST = 28
 _CHARACTER, _PADDING, _HEIGHT, _PITCH, _GAP, _MARGIN = 7.9, 10, 28, 40, 44, 4
 
-Point = str | tuple[str, int]
-"""A step, or the place in a column where the lines from a step pass on their way to a later column."""
-Needs = Mapping[Point, set[Point]]
-Places = Mapping[Point, tuple[float, float]]
-"""The left end of each point's box, at half its height."""
+Needs = Mapping[str, set[str]]
+Places = Mapping[str, tuple[float, float]]
+"""The left end of the box of each step and waypoint, at half its height."""
 
 
 def draw(steps: Sequence[ReportedStep], title: str, signs: Mapping[str, str]) -> Markup:
@@ -36,13 +35,18 @@ def draw(steps: Sequence[ReportedStep], title: str, signs: Mapping[str, str]) ->
     needs = transitive_reduction({step.id: ids.intersection(step.needs) for step in shown})
     names = {step.id: _name(step, signs) for step in shown}
     width = _CHARACTER * max(map(len, names.values())) + 2 * _PADDING
-    lines, columns = _columns(needs)
+    lines = _with_waypoints(needs)
+    columns = _columns(lines)
     places = _places(columns, width)
     size = (
         2 * _MARGIN + len(columns) * (width + _GAP) - _GAP,
         2 * _MARGIN + _PITCH * max(map(len, columns)) - (_PITCH - _HEIGHT),
     )
-    edges = [_edge(need, point, places, width) for point in places for need in sorted(lines[point], key=str)]
+    edges = [
+        _edge(places[need], places[point], width, is_step=point in names)
+        for point, direct in lines.items()
+        for need in sorted(direct)
+    ]
     boxes = [_box(step, names[step.id], places[step.id], width) for step in shown]
     return Markup(
         '<svg class="plan" role="img" width="{0:.0f}" height="{1:.0f}" viewBox="0 0 {0:.0f} {1:.0f}">'
@@ -56,33 +60,41 @@ def _name(step: ReportedStep, signs: Mapping[str, str]) -> str:
     return f"{signs.get(step.mark, '')}{short}{'' if step.status == 'succeeded' else ' ✗'}"
 
 
-def _columns(needs: Mapping[str, set[str]]) -> tuple[Needs, list[list[Point]]]:
-    """Return the points, each with those of the column before it, and the columns in an order with few crossings.
+def _with_waypoints(needs: Needs) -> Needs:
+    """Return needs that reach from one column to the next, through a waypoint in each column between two steps.
 
-    A step's column is its distance from the start.
+    A step's column is its distance from the start. The lines from a step share its waypoints.
     """
     depth: dict[str, int] = {}
     for step in transitive_closure(needs):
         depth[step] = max((depth[need] + 1 for need in needs[step]), default=0)
-    columns: list[list[Point]] = [[] for _ in range(max(depth.values()) + 1)]
-    lines: dict[Point, set[Point]] = {step: set() for step in needs}
+    lines: dict[str, set[str]] = {step: set() for step in needs}
     for step in needs:
-        columns[depth[step]].append(step)
         for need in sorted(needs[step]):
-            last: Point = need
+            last = need
             for column in range(depth[need] + 1, depth[step]):
-                if (need, column) not in lines:
-                    lines[need, column] = {last}
-                    columns[column].append((need, column))
-                last = (need, column)
+                waypoint = f"{need}\0{column}"
+                lines[waypoint], last = {last}, waypoint
             lines[step].add(last)
-    for before, column_after in pairwise(columns):
+    return lines
+
+
+def _columns(lines: Needs) -> list[list[str]]:
+    """Return steps and waypoints by their distance from the start, each column in an order with few crossings."""
+    depth: dict[str, int] = {}
+    for point in TopologicalSorter(lines).static_order():
+        depth[point] = max((depth[need] + 1 for need in lines[point]), default=0)
+    columns: list[list[str]] = [[] for _ in range(max(depth.values()) + 1)]
+    for point in lines:
+        columns[depth[point]].append(point)
+    for before, column in pairwise(columns):
         rows = {point: row for row, point in enumerate(before)}
-        column_after.sort(key=lambda point: mean(rows[need] for need in lines[point]))
-    return lines, columns
+        middle = {point: mean(rows[need] for need in lines[point]) for point in column}
+        column.sort(key=middle.__getitem__)
+    return columns
 
 
-def _places(columns: Sequence[Sequence[Point]], width: float) -> Places:
+def _places(columns: Sequence[Sequence[str]], width: float) -> Places:
     tallest = max(map(len, columns))
     places = {}
     for number, column in enumerate(columns):
@@ -92,13 +104,12 @@ def _places(columns: Sequence[Sequence[Point]], width: float) -> Places:
     return places
 
 
-def _edge(need: Point, point: Point, places: Places, width: float) -> Markup:
-    """Return the line between two columns: through a point that is no step, or with an arrow's head at a step."""
-    (from_x, from_y), (x, y) = places[need], places[point]
-    from_x += width
+def _edge(need: tuple[float, float], point: tuple[float, float], width: float, *, is_step: bool) -> Markup:
+    """Return the line from one column to the next: with an arrow's head at a step, or on through a waypoint."""
+    (from_x, from_y), (x, y) = (need[0] + width, need[1]), point
     bend = (from_x + x) / 2
     curve = f"M{from_x:.1f} {from_y:.1f} C{bend:.1f} {from_y:.1f} {bend:.1f} {y:.1f}"
-    if not isinstance(point, str):
+    if not is_step:
         return Markup('<path class="edge" d="{} {:.1f} {:.1f} h{:.1f}"/>').format(curve, x, y, width)
     head = f"M{x - 7:.1f} {y - 4:.1f} L{x:.1f} {y:.1f} L{x - 7:.1f} {y + 4:.1f} Z"
     line = Markup('<path class="edge" d="{} {:.1f} {:.1f}"/>').format(curve, x - 6, y)
@@ -123,7 +134,7 @@ def _box(step: ReportedStep, name: str, place: tuple[float, float], width: float
     )
 
 
-def _told(steps: Sequence[ReportedStep], needs: Mapping[str, set[str]]) -> str:
+def _told(steps: Sequence[ReportedStep], needs: Needs) -> str:
     """Return the plan in words."""
     tools = {step.id: step.tool or "a call" for step in steps}
     sentences = []
