@@ -4,6 +4,7 @@ It is read from the ledger, or from a file of another system.
 """
 
 from typing import Any
+from uuid import UUID, uuid5
 
 from pydantic import Field
 
@@ -13,6 +14,9 @@ from turnloom.models.contracts.manner import Manner
 from turnloom.models.contracts.memory import Exchange
 from turnloom.models.contracts.replay import TurnRecord
 from turnloom.models.contracts.turn import Mode, OnError
+
+_OTHERS = UUID("9d3c1f0e-52c6-5a53-9a53-0f3a6f6b7f10")
+"""The namespace of ids that we give turns of other systems."""
 
 
 class RecordedTurn(Contract):
@@ -53,6 +57,10 @@ class RecordedTurn(Contract):
     """Steps whose result came without a call: from memory, a cache, or the same call in the plan."""
     llm_ms: dict[str, list[float]] = Field(default_factory=dict)
     """Purpose -> how long each of its calls of a language model took."""
+
+    def key(self, conversation_id: str) -> UUID:
+        """Return its id, or for a turn of another system one that is always the same."""
+        return UUID(self.turn_id) if self.turn_id else uuid5(_OTHERS, f"{conversation_id}/{self.seq}")
 
 
 class RecordedConversation(Contract):

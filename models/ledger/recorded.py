@@ -65,7 +65,8 @@ def read(db: Session, tenant_id: UUID, conversation_id: str) -> ConversationRows
     conversation = db.get(ConversationRow, (tenant_id, conversation_id))
     if conversation is None:
         return None
-    shown, seen = literal_column("hot.shown_message(turns)"), literal_column("hot.is_seen(turns.id)")
+    shown: ColumnElement[str] = literal_column("hot.shown_message(turns)")
+    seen: ColumnElement[bool] = literal_column("hot.is_seen(turns.id)")
     query = (
         select(TurnRow, ReplyRow, shown, seen, func.hot.is_rolled_back(TurnRow.superseded_by))
         .outerjoin(ReplyRow, (ReplyRow.turn_id == TurnRow.id) & (ReplyRow.tenant_id == TurnRow.tenant_id))
@@ -78,7 +79,10 @@ def read(db: Session, tenant_id: UUID, conversation_id: str) -> ConversationRows
     plans = _by_turn(db, PlanRow, ids, PlanRow.revision)
     steps = _by_turn(db, StepRow, ids, StepRow.revision, StepRow.position)
     calls = _by_turn(db, LlmCallRow, ids, LlmCallRow.seq)
-    turns = [TurnRows(*row, plans[row[0].id], steps[row[0].id], calls[row[0].id]) for row in rows]
+    turns = [
+        TurnRows(turn, reply, said, was_seen, is_undone, plans[turn.id], steps[turn.id], calls[turn.id])
+        for turn, reply, said, was_seen, is_undone in rows
+    ]
     return ConversationRows(conversation, turns, knowledge.load(db, tenant_id, conversation_id).items)
 
 

@@ -1,13 +1,15 @@
 """A conversation is replayed turn by turn, each with its recorded past. A fault of one turn ends no other."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import cast
 
 from turnloom.models.contracts.recorded import RecordedConversation, RecordedTurn
-from turnloom.models.contracts.replay import Aspect, Difference, ReplayedTurn, TurnRecord
+from turnloom.models.contracts.replay import Aspect, ReplayedOutcome, ReplayedTurn, TurnRecord
 from turnloom.models.errors import TurnloomError
 from turnloom.models.runtime.logging import log
 from turnloom.tools.registry import Registry
-from turnloom.workers.replay.comparison import compare
+from turnloom.workers.replay.noise import JudgedTurn, judge
 from turnloom.workers.replay.past import Past, past_of
 from turnloom.workers.replay.setting import Setting
 from turnloom.workers.replay.tool_results import ToolResults
@@ -31,22 +33,38 @@ def replay(conversation: RecordedConversation, setting: Setting, results_of: Res
     return [_replay(conversation, turn, setting, results_of) for turn in conversation.turns if turn.is_replayed]
 
 
+def not_replayed(conversation: RecordedConversation, reason: str) -> list[ReplayedTurn]:
+    """Return the turns of a conversation as failed ones."""
+    turns = [turn for turn in conversation.turns if turn.is_replayed]
+    return [_failed(conversation, turn, reason) for turn in turns]
+
+
+def unreadable(conversation_id: str, reason: str) -> list[ReplayedTurn]:
+    """Return one failed turn that stands for a conversation whose record cannot be read."""
+    record = TurnRecord(message="", agent="", at=datetime.fromtimestamp(0, UTC), status="failed")
+    return [
+        ReplayedTurn(
+            conversation_id=conversation_id, seq=1, outcome="failed", reason=reason, recorded=record, replayed=None
+        )
+    ]
+
+
 def _replay(
     conversation: RecordedConversation, turn: RecordedTurn, setting: Setting, results_of: ResultsOf
 ) -> ReplayedTurn:
     offered = _offered(conversation, turn, setting)
-    reason, replayed = None, None
     try:
         past = past_of(conversation, turn, setting.tools)
-        results = results_of(turn, past)
-        replayed = TurnReplay(setting, conversation, turn, past, offered, results).replayed()
-        differences = compare(turn.record, replayed)
+        made = [
+            TurnReplay(setting, conversation, turn, past, offered, results_of(turn, past)).replayed()
+            for _ in range(setting.repeat)
+        ]
+        return _outcome(conversation, turn, judge(turn.record, made, setting.tools.tools))
     except TurnloomError as error:
-        reason, differences = str(error), []
+        return _failed(conversation, turn, str(error))
     except Exception as error:  # noqa: BLE001 - recorded turns of any age and origin meet the planner here
         log.exception("turn.not_replayed", conversation_id=conversation.conversation_id, seq=turn.seq)
-        reason, differences = f"internal error: {type(error).__name__}; see the worker's log", []
-    return _judged(conversation, turn, replayed, differences, reason)
+        return _failed(conversation, turn, f"internal error: {type(error).__name__}; see the worker's log")
 
 
 def _offered(conversation: RecordedConversation, turn: RecordedTurn, setting: Setting) -> ToolAvailability:
@@ -59,32 +77,38 @@ def _offered(conversation: RecordedConversation, turn: RecordedTurn, setting: Se
     return granted(tools, user_id, access_for(setting.tenant_id, user_id, tools))
 
 
-def _judged(
-    conversation: RecordedConversation,
-    turn: RecordedTurn,
-    replayed: TurnRecord | None,
-    differences: list[Difference],
-    reason: str | None,
-) -> ReplayedTurn:
-    has_diverged = replayed is not None and replayed.status == DIVERGED
-    if has_diverged:
+def _outcome(conversation: RecordedConversation, turn: RecordedTurn, judged: JudgedTurn) -> ReplayedTurn:
+    replayed, differences = judged.replayed, judged.differences
+    reason, outcome = None, cast("ReplayedOutcome", "different" if differences else "same")
+    if replayed.status == DIVERGED:
         differences = [one for one in differences if one.aspect in _BEFORE_THE_CALL]
-        reason = _missing(replayed)
-    elif replayed is not None and not (replayed.reply or "").strip():
-        reason = "it ended without a reply"
-    outcome = "diverged" if has_diverged else "failed" if reason else "different" if differences else "same"
+        reason, outcome = _missing(replayed), "diverged"
+    elif not (replayed.reply or "").strip():
+        reason, outcome = "it ended without a reply", "failed"
     return ReplayedTurn(
         conversation_id=conversation.conversation_id,
         seq=turn.seq,
         outcome=outcome,
         differences=differences,
+        noise=judged.noise,
         reason=reason,
         recorded=turn.record,
         replayed=replayed,
     )
 
 
-def _missing(replayed: TurnRecord | None) -> str:
-    steps = [step for step in replayed.steps if step.status == DIVERGED] if replayed else []
+def _failed(conversation: RecordedConversation, turn: RecordedTurn, reason: str) -> ReplayedTurn:
+    return ReplayedTurn(
+        conversation_id=conversation.conversation_id,
+        seq=turn.seq,
+        outcome="failed",
+        reason=reason,
+        recorded=turn.record,
+        replayed=None,
+    )
+
+
+def _missing(replayed: TurnRecord) -> str:
+    steps = [step for step in replayed.steps if step.status == DIVERGED]
     calls = ", ".join(f"{step.tool} (step {step.id!r})" for step in steps)
     return f"there is no recorded result for {calls}"

@@ -27,7 +27,7 @@ _EXCHANGES, _RESULTS = 24, 20
 
 @dataclass(frozen=True, kw_only=True)
 class Past:
-    """What was known before a turn."""
+    """The knowledge of a planner before its turn."""
 
     history: Sequence[Exchange] = ()
     summary: str | None = None

@@ -12,7 +12,7 @@ from turnloom.tools.registry import Registry
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What a replay plans and answers with."""
+    """The texts, tools and language model that a replay plans and answers with."""
 
     tenant_id: UUID
     tailored: Tailored
@@ -20,6 +20,9 @@ class Setting:
     llm: LanguageModel
     model: str | None = None
     """The language model that takes the place of those that agents and messages name."""
+
+    repeat: int = 1
+    """How often each turn is replayed. What differs between these replays is noise."""
 
     def agent_for(self, turn: RecordedTurn) -> AgentProfile:
         """Return the agent of a turn, as it is now.

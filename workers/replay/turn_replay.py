@@ -7,7 +7,6 @@ results come from the given source alone. So nothing can be sent and no effect c
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid5
 from zoneinfo import ZoneInfo
 
 from turnloom.models.contracts.knowledge import Lesson
@@ -17,13 +16,14 @@ from turnloom.models.contracts.recorded import RecordedConversation, RecordedTur
 from turnloom.models.contracts.replay import TurnRecord
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Again, Bound, Usage
-from turnloom.models.errors import InvalidPlan, TurnloomError
+from turnloom.models.errors import Invalid, InvalidPlan, TurnloomError
 from turnloom.models.ledger.replies import HISTORY
 from turnloom.models.runtime.local_time import timezone_of
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft
 from turnloom.planner.knowledge.learning import Observation, Round, learn
 from turnloom.planner.knowledge.learning import shown as shown_knowledge
+from turnloom.planner.llm.hooked_model import CallOrigin, with_hooks
 from turnloom.planner.llm.metering import Meter
 from turnloom.planner.loop import next_move
 from turnloom.planner.memory.slot_state import merged, settled, shown
@@ -46,8 +46,6 @@ from turnloom.workers.turns.tool_availability import ToolAvailability
 
 _LLM_S = 120.0
 """Real time for the calls of a language model for a plan, and for those for a reply."""
-_TURNS = UUID("9d3c1f0e-52c6-5a53-9a53-0f3a6f6b7f10")
-"""The namespace of the ids of turns that have none."""
 
 
 class TurnReplay:
@@ -65,9 +63,18 @@ class TurnReplay:
         """`offered` are the tools that the agent may use for this person."""
         self._setting, self._conversation, self._turn, self._past = setting, conversation, turn, past
         self._tools, self._unavailable = offered.tools, offered.unavailable
+        self._turn_id = turn.key(conversation.conversation_id)
         self._agent = setting.agent_for(turn)
         self._mode = turn.mode or self._agent.mode
-        self._meter = Meter(setting.llm, allowances_of(self._agent, Usage()))
+        origin = CallOrigin(
+            tenant_id=setting.tenant_id,
+            conversation_id=conversation.conversation_id,
+            turn_id=self._turn_id,
+            agent=self._agent.name,
+            user=turn.person,
+        )
+        llm = with_hooks(setting.llm, lambda *_: None, origin)
+        self._meter = Meter(llm, allowances_of(self._agent, Usage()))
         self._run = VirtualRun(
             setting.tools,
             results.of,
@@ -88,7 +95,10 @@ class TurnReplay:
 
         Raises:
             Unavailable: the language model does not answer.
+            Invalid: the message says nothing.
         """
+        if not self._turn.record.message.strip():
+            raise Invalid("its message is blank")
         again: Again | None = None
         while True:
             try:
@@ -167,7 +177,7 @@ class TurnReplay:
             new = [step for step in context.done if step.status == "succeeded" and step.id not in self._learned]
             self._learned |= {step.id for step in new}
             round_ = Round(
-                turn=self._turn_id,
+                turn=str(self._turn_id),
                 at=context.now,
                 observations=[Observation(step=s.id, tool=s.tool, args=s.args, result=s.result) for s in new],
                 assumptions=(context.last.assumptions or []) if context.last else [],
@@ -198,7 +208,7 @@ class TurnReplay:
             slots=shown(slots, self._agent.slots),
             bound=bound,
         )
-        composed = compose(with_output(given, UUID(self._turn_id)), self._meter, lambda _: None)
+        composed = compose(with_output(given, self._turn_id), self._meter, lambda _: None)
         if composed.missed is not None:
             raise composed.missed
         self._slots = slots
@@ -277,11 +287,6 @@ class TurnReplay:
             usage=records.usage_of(self._meter.calls),
             latency_ms=records.latency_ms(model_ms, steps),
         )
-
-    @property
-    def _turn_id(self) -> str:
-        known = f"{self._conversation.conversation_id}/{self._turn.seq}"
-        return self._turn.turn_id or str(uuid5(_TURNS, known))
 
 
 def _question(reply: Any) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.errors import NotFound, ToolFailed
 from turnloom.planner.plan.references import holds, resolve_args
 from turnloom.tools.registry import Registry
-from turnloom.workers.replay.tool_results import Call, CallOutcome
+from turnloom.workers.replay.tool_results import CallOutcome, PlannedCall
 
 Columns = Mapping[str, Any]
 """A step as `workers.compiling` compiles it."""
@@ -91,7 +91,7 @@ class VirtualRun:
     def __init__(
         self,
         tools: Registry,
-        answer: Callable[[Call], CallOutcome | None],
+        answer: Callable[[PlannedCall], CallOutcome | None],
         *,
         cap: int | None,
         on_error: str,
@@ -172,7 +172,7 @@ class VirtualRun:
         except (ToolFailed, NotFound) as error:
             return failed("BAD_ARGS" if isinstance(error, ToolFailed) else "NOT_FOUND", str(error))
         step.args = args
-        outcome = self._answer(Call(step.id, tool, args))
+        outcome = self._answer(PlannedCall(step.id, tool, args))
         if outcome is None:
             return CallOutcome(status=DIVERGED)
         limit_ms = step.columns["timeout_ms"]

@@ -6,15 +6,16 @@ import pytest
 
 from tests.workers.replay.recorded import step
 from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.contracts.fault_file import FaultFile
 from turnloom.models.contracts.memory import RecalledResult
 from turnloom.tools.registry import load_registry
-from turnloom.workers.replay.tool_results import Call, LiveReads, RecordedResults
+from turnloom.workers.replay.tool_results import LiveReads, PlannedCall, RecordedResults, SimulatedResults
 
 TOOLS = load_registry(["sim", "hotel"])
 
 
-def call(name: str = "x", tool: str = "sim.echo", /, **args: Any) -> Call:
-    return Call(name, TOOLS.get(tool), args)
+def call(name: str = "x", tool: str = "sim.echo", /, **args: Any) -> PlannedCall:
+    return PlannedCall(name, TOOLS.get(tool), args)
 
 
 def test_the_same_call_has_its_result() -> None:
@@ -77,9 +78,9 @@ def test_what_the_conversation_remembers_answers_the_same_read() -> None:
 @pytest.mark.parametrize(("tool", "is_made"), [("sim.echo", True), ("sim.write", False)])
 def test_live_reads_call_only_what_reads(tool: str, is_made: bool) -> None:
     """A call with an effect takes its result from the record, or has none."""
-    made: list[Call] = []
+    made: list[PlannedCall] = []
 
-    def make(asked: Call) -> Envelope:
+    def make(asked: PlannedCall) -> Envelope:
         made.append(asked)
         return Envelope(ok=True, data={"value": "now"})
 
@@ -87,3 +88,49 @@ def test_live_reads_call_only_what_reads(tool: str, is_made: bool) -> None:
 
     assert bool(made) is is_made
     assert (outcome is not None) is is_made
+
+
+def simulated(**fault: Any) -> SimulatedResults:
+    steps = [
+        step("a"),
+        step("b"),
+        step("w", "sim.write", effect="write", result={"value": "w", "key": "k", "first": True}),
+    ]
+    faults = FaultFile.model_validate({"faults": [{"tool": "*"} | fault]})
+    return SimulatedResults(RecordedResults(steps, (), TOOLS), faults, "c1/1")
+
+
+def test_a_simulated_delay() -> None:
+    """The call lasts longer and has its result."""
+    outcome = simulated(delay_ms=500).of(call(value="a"))
+
+    assert outcome is not None
+    assert (outcome.status, outcome.duration_ms, outcome.is_delayed) == ("succeeded", 510.0, True)
+
+
+def test_a_simulated_failure() -> None:
+    """The call of the given number fails with the given error. The others do not."""
+    faulty = simulated(nth=2, error={"code": "NOT_FOUND", "message": "gone"})
+
+    outcomes = [faulty.of(call(value=name)) for name in "ab"]
+
+    assert [each and (each.status, each.error) for each in outcomes] == [
+        ("succeeded", None),
+        ("failed", {"code": "NOT_FOUND", "message": "gone"}),
+    ]
+
+
+def test_nobody_knows_what_came_of_an_effect_that_broke_down() -> None:
+    """A malformed answer, too, leaves open whether a write took effect."""
+    faulty = simulated(malformed=True)
+
+    read, write = faulty.of(call(value="a")), faulty.of(call("w", "sim.write", value="w"))
+
+    assert read is not None
+    assert write is not None
+    assert (read.status, write.status) == ("failed", "unknown")
+
+
+def test_a_fault_makes_no_result() -> None:
+    """A call without a recorded result has none, whatever is simulated."""
+    assert simulated(delay_ms=1).of(call("x", "sim.wait", ms=1)) is None

@@ -8,7 +8,7 @@ from tests.factories import step
 from turnloom.models.contracts.plan import Plan
 from turnloom.tools.registry import load_registry
 from turnloom.workers.compiling import Columns
-from turnloom.workers.replay.tool_results import Call, CallOutcome
+from turnloom.workers.replay.tool_results import CallOutcome, PlannedCall
 from turnloom.workers.replay.virtual_run import VirtualRun
 
 TOOLS = load_registry(["sim", "hotel"])
@@ -19,9 +19,9 @@ class Scripted:
 
     def __init__(self, **outcomes: CallOutcome | float | None) -> None:
         self.outcomes = outcomes
-        self.calls: list[Call] = []
+        self.calls: list[PlannedCall] = []
 
-    def __call__(self, call: Call) -> CallOutcome | None:
+    def __call__(self, call: PlannedCall) -> CallOutcome | None:
         self.calls.append(call)
         found = self.outcomes.get(call.step, 10.0)
         if isinstance(found, float):
