@@ -58,6 +58,7 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
                 "turnloom.workers.delivery",
                 "turnloom.workers.callbacks",
                 "turnloom.workers.recovery",
+                "turnloom.workers.replay.tasks",
             ),
             *(
                 "turnloom.workers.upkeep.heartbeat",
@@ -89,6 +90,11 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
             # Runs where tools are called, because it asks the same outside services. After a long wait it is pointless.
             "seal_audit": {"task": "seal_audit", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
             "sum_usage": {"task": "sum_usage", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
+            "resume_replays": {
+                "task": "resume_replays",
+                "schedule": 10.0,
+                "options": {"queue": "maintenance", "expires": 10},
+            },
             "clean_up": {"task": "clean_up", "schedule": 60.0, "options": {"queue": "tools.io", "expires": 60}},
         },
     )
