@@ -24,6 +24,7 @@ from turnloom.web import (
     limits,
     metrics,
     openapi,
+    replays,
     request_ids,
     security_headers,
     takeover,
@@ -79,7 +80,19 @@ def create_app() -> APIFlask:
     channels.install(app.extensions)
     errors.handle_errors(app)
     openapi.document(app)
-    of_callers = (turns, traces, approvals, feedback, event_stream, conversations, takeover, usage, users, catalogue)
+    of_callers = (
+        turns,
+        traces,
+        approvals,
+        feedback,
+        event_stream,
+        conversations,
+        takeover,
+        usage,
+        users,
+        catalogue,
+        replays,
+    )
     for part in (*of_callers, completions, assistant, channels, health, metrics, openapi):
         app.register_blueprint(part.blueprint)
     return app

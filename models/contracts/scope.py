@@ -10,12 +10,14 @@ Scope = Literal[
     "conversations:write",
     "users:read",
     "users:write",
+    "replays:write",
     "admin",
 ]
 """The rights of a key. `turns:write` posts messages, `turns:read` reads turns and conversations,
 `plans:submit` posts ready plans, `approvals:decide` approves and rejects calls that wait for it,
 `conversations:write` takes conversations over: it pauses and resumes them, and writes in place of the agent,
 `users:read` reads the directory of users, `users:write` changes it, their grants and accounts,
+`replays:write` replays recorded conversations and reads the reports,
 `admin` reads across conversations of the tenant."""
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
