@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -12,12 +12,18 @@ from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.knowledge import Item
 from turnloom.models.ledger import knowledge
+from turnloom.models.runtime.ids import first_id
 from turnloom.models.tables.conversations import ConversationRow
 from turnloom.models.tables.plans import PlanRow
 from turnloom.models.tables.replies import ReplyRow
 from turnloom.models.tables.steps import StepRow
 from turnloom.models.tables.turns import TurnRow
 from turnloom.models.tables.usage import LlmCallRow
+
+_ACCEPTING = timedelta(hours=1)
+"""The id of a turn is older than its row by less than this, also where clocks differ."""
+
+_FIRST, _LAST = datetime(1971, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
 
 Part = TypeVar("Part", PlanRow, StepRow, LlmCallRow)
 
@@ -54,8 +60,9 @@ def find(db: Session, tenant_id: UUID, since: datetime | None, until: datetime |
     """
     wanted: list[ColumnElement[bool]] = [TurnRow.tenant_id == tenant_id, TurnRow.finished_at.is_not(None)]
     wanted += [TurnRow.message != "", TurnRow.author.is_(None)]
-    wanted += [TurnRow.created_at >= since] if since else []
-    wanted += [TurnRow.created_at < until] if until else []
+    # Ids are made in the order of time, when a message is accepted: their index finds the turns.
+    wanted += [TurnRow.created_at >= since, TurnRow.id >= first_id(_bounded(since) - _ACCEPTING)] if since else []
+    wanted += [TurnRow.created_at < until, TurnRow.id < first_id(_bounded(until) + _ACCEPTING)] if until else []
     wanted += [TurnRow.agent == agent] if agent else []
     return sorted(db.scalars(select(TurnRow.conversation_id).where(*wanted).distinct()))
 
@@ -84,6 +91,11 @@ def read(db: Session, tenant_id: UUID, conversation_id: str) -> ConversationRows
         for turn, reply, said, was_seen, is_undone in rows
     ]
     return ConversationRows(conversation, turns, knowledge.load(db, tenant_id, conversation_id).items)
+
+
+def _bounded(at: datetime) -> datetime:
+    """Return a time that ids can have: no turn is older or younger."""
+    return min(max(at, _FIRST), _LAST)
 
 
 def _by_turn(db: Session, kind: type[Part], ids: Sequence[UUID], *order: Any) -> dict[UUID, list[Part]]:

@@ -48,7 +48,9 @@ _MAX_ATTEMPTS = 3
 """A conversation whose workers were lost so often is not replayed again: it may be what kills them."""
 _NICENESS = 10
 _SENT_AGAIN = 16
-"""Tasks that are sent for a replay that goes on."""
+"""Tasks that are sent for a replay that goes on, if none is waiting."""
+_MOST_WAITING = 200
+"""Waiting messages beside which none is sent again."""
 _REPLAYS = 8
 """Replays whose texts a process keeps."""
 
@@ -88,12 +90,16 @@ def report_task(replay_id: str) -> None:
 
 @app.task(name="resume_replays", send_events=False)
 def resume_replays() -> None:
-    """Send the replays again that nobody works on, unless messages are waiting."""
+    """Send the replays again that nobody works on.
+
+    Their messages may only be waiting, behind those of other replays. One more does no harm, if there are not many.
+    """
     with statement() as db:
         unheld, unreported = replays.unheld(db)
-    if (unheld or unreported) and not (queue_lengths(["replay"]) or {}).get("replay", 0):
+    waiting = (queue_lengths(["replay"]) or {}).get("replay", 0) if unheld or unreported else 0
+    if waiting < _MOST_WAITING:
         for replay_id in unheld:
-            requests.dispatch(replay_id, _SENT_AGAIN)
+            requests.dispatch(replay_id, 1 if waiting else _SENT_AGAIN)
         for replay_id in unreported:
             send("report_replay", replay_id, queue="replay")
 

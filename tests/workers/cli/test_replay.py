@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.factories import make_tenant
+from tests.workers.replay.working import work_off
 from turnloom.models.connections.redis import redis
 from turnloom.workers.broker.app import app as celery
 from turnloom.workers.cli import main
-from turnloom.workers.replay.tasks import replay_task
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def ended(*options: object) -> str:
     made = invoke("run", *options, "--detach", "--json")
     assert made.exit_code == 0, made.output
     replay_id = str(json.loads(made.stdout)["replay_id"])
-    replay_task(replay_id)
+    work_off(replay_id)
     return replay_id
 
 
@@ -64,7 +64,7 @@ def test_the_report_is_shown_in_three_forms(file: Path, tmp_path: Path) -> None:
     assert "2 turns of 2 conversations" in shown
     assert json.loads(written[0])["outcomes"] == {"same": 1, "different": 1, "diverged": 0, "failed": 0}
     assert written[0] == written[1]
-    assert page.read_text("utf-8").startswith("<!doctype html>")
+    assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_a_replay_is_followed_and_cancelled(file: Path) -> None:

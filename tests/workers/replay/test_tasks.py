@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from tests.factories import make_tenant, queue_length
 from tests.planner.llm.scripted import Script, says, scripted_server
+from tests.workers.replay.working import work_off
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.connections.redis import redis
 from turnloom.models.contracts.foreign import ForeignConversation
@@ -23,7 +24,7 @@ from turnloom.tools.erasure import erase_conversation, erase_user
 from turnloom.workers.broker.app import app as celery
 from turnloom.workers.replay import requests
 from turnloom.workers.replay.foreign import began_at
-from turnloom.workers.replay.tasks import replay_task, report_task, resume_replays
+from turnloom.workers.replay.tasks import report_task, resume_replays
 from turnloom.workers.turns import process_parts
 from turnloom.workers.upkeep.retention import prune_replays
 
@@ -75,7 +76,7 @@ def progress(tenant_id: UUID, replay_id: UUID) -> ReplayProgress:
 def report(tenant_id: UUID, request: ReplayRequest) -> dict[str, Any]:
     """Make a replay, work on it and return its report."""
     replay_id = requests.make(tenant_id, request)
-    replay_task(str(replay_id))
+    work_off(replay_id)
     report_task(str(replay_id))
     found = progress(tenant_id, replay_id).replay
     assert found.status == "finished"
@@ -165,7 +166,7 @@ def test_what_kills_its_workers_is_given_up(tenant_id: UUID) -> None:
     replay_id = requests.make(tenant_id, greetings(1))
     change("UPDATE replay_conversations SET attempt = 3")
 
-    replay_task(str(replay_id))
+    work_off(replay_id)
     report_task(str(replay_id))
 
     [turn] = progress(tenant_id, replay_id).replay.report["listed"]
@@ -173,7 +174,7 @@ def test_what_kills_its_workers_is_given_up(tenant_id: UUID) -> None:
 
 
 def test_a_replay_that_nobody_works_on_is_sent_again(tenant_id: UUID) -> None:
-    """Not while messages are waiting, nor while somebody holds a conversation of it."""
+    """Its messages may be lost, or wait behind others. Not while somebody holds a conversation of it."""
     replay_id = requests.make(tenant_id, greetings(3))
     resume_replays()
     sent = queue_length("replay")
@@ -185,13 +186,13 @@ def test_a_replay_that_nobody_works_on_is_sent_again(tenant_id: UUID) -> None:
         replays.claim(db, replay_id)
     resume_replays()
 
-    assert (sent, sent_again > 0, queue_length("replay")) == (3, True, 0)
+    assert (sent, sent_again > 1, queue_length("replay")) == (4, True, 0)
 
 
 def test_the_report_of_an_ended_replay_is_made_in_any_case(tenant_id: UUID) -> None:
     """Also if the message that asks for it was lost."""
     replay_id = requests.make(tenant_id, greetings(1))
-    replay_task(str(replay_id))
+    work_off(replay_id)
     redis().delete("replay")
 
     resume_replays()
@@ -225,7 +226,7 @@ def test_a_cancelled_replay_reports_what_was_done(tenant_id: UUID) -> None:
 def test_erasing_takes_a_conversation_out_of_replays(tenant_id: UUID) -> None:
     """Also out of a report that is made already: it is made again without it."""
     replay_id = requests.make(tenant_id, greetings(2))
-    replay_task(str(replay_id))
+    work_off(replay_id)
     report_task(str(replay_id))
     with transaction() as db:
         replays.keep(db, tenant_id, [(each, began_at(each)) for each in (conversation("c1"), conversation("c9"))])
@@ -261,7 +262,7 @@ def test_imported_conversations_are_replayed_by_time(tenant_id: UUID) -> None:
 def test_old_replays_are_pruned(tenant_id: UUID) -> None:
     """Those that run stay."""
     running, ended = (requests.make(tenant_id, greetings(1)) for _ in range(2))
-    replay_task(str(ended))
+    work_off(ended)
     change("UPDATE replays SET created_at = now() - interval '2 days'")
 
     removed = prune_replays(tenant_id, 86_400)
