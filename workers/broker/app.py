@@ -67,6 +67,7 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
             *(
                 "turnloom.workers.upkeep.summaries",
                 "turnloom.workers.upkeep.audit_seal",
+                "turnloom.workers.upkeep.recording_retention",
                 "turnloom.workers.turns.accounting",
             ),
         ],
@@ -89,6 +90,11 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
             # Runs where tools are called, because it asks the same outside services. After a long wait it is pointless.
             "seal_audit": {"task": "seal_audit", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
             "sum_usage": {"task": "sum_usage", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
+            "prune_recordings": {
+                "task": "prune_recordings",
+                "schedule": 60.0,
+                "options": {"queue": "maintenance", "expires": 60},
+            },
             "clean_up": {"task": "clean_up", "schedule": 60.0, "options": {"queue": "tools.io", "expires": 60}},
         },
     )
