@@ -11,6 +11,7 @@ from flask import Response, send_from_directory
 from werkzeug.exceptions import NotFound
 
 from turnloom.models.contracts.chat import OpenAIError
+from turnloom.models.contracts.own_texts import OldText
 from turnloom.models.contracts.problem import Problem
 from turnloom.models.contracts.turn import TurnView
 from turnloom.web.errors import MEDIA_TYPE
@@ -25,7 +26,7 @@ _A_WEEK_S = 604_800
 _REFERENCE = "#/components/schemas/"
 _TEXT = {"type": "string"}
 _IDEMPOTENCY_KEY = {"name": "Idempotency-Key", "in": "header", "schema": {**_TEXT, "maxLength": 128}}
-_ANYWHERE_404 = ("/v1/turns", "/v1/audit", "/v1/connections", "/v1/chat/completions", "/api/ai/chat")
+_ANYWHERE_404 = ("/v1/turns", "/v1/audit", "/v1/connections", "/v1/replays", "/v1/chat/completions", "/api/ai/chat")
 """Addresses without an id, with something in the request that may not exist."""
 _DESCRIPTION = """
 Errors are `application/problem+json` (RFC 9457); `code` is the stable name of an error. A key sees nothing of another
@@ -75,7 +76,7 @@ def document(app: APIFlask) -> None:
 def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     """Add what APIFlask does not know: problems, security, media types other than JSON, and plain schema names."""
     schemas = spec["components"]["schemas"]
-    for model in (Problem, TurnView, OpenAIError):
+    for model in (Problem, TurnView, OldText, OpenAIError):
         made = model.model_json_schema(ref_template=_REFERENCE + "{model}")
         schemas.update(made.pop("$defs", {}) | {model.__name__: made})
     for path, operations in spec["paths"].items():
@@ -98,8 +99,11 @@ def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     _complete_takeover(spec["paths"])
     for path in ("/v1/conversations/{conversation_id}", "/v1/users/{user_id}"):
         spec["paths"][path]["delete"]["responses"]["409"] = _problem("A turn is in work")
+    _complete_replays(spec["paths"])
     _complete_front(spec["paths"])
     _complete_console(spec["paths"]["/v1/console/session"])
+    show_text = spec["paths"]["/v1/prompts/{name}"]["get"]
+    show_text["responses"]["200"] = _answer("The text in effect, or that of the version", "TextDetail", "OldText")
     return _plainly_named(spec)
 
 
@@ -118,6 +122,16 @@ def _complete_console(operations: dict[str, Any]) -> None:
     operations["post"]["responses"]["429"] = _problem("Too many tries to sign in from this address")
     for verb in ("get", "delete"):
         operations[verb]["security"] = [{"session": []}]
+
+
+def _complete_replays(paths: dict[str, Any]) -> None:
+    """Describe what a replay may refuse."""
+    report, cancel = (
+        paths["/v1/replays/{replay_id}/report.html"]["get"],
+        paths["/v1/replays/{replay_id}/cancel"]["post"],
+    )
+    report["responses"]["409"] = _problem("The replay has not ended, or its report is being made")
+    cancel["responses"]["409"] = _problem("The replay is finished")
 
 
 def _complete_front(paths: dict[str, Any]) -> None:

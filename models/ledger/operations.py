@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, case, func, select, text
@@ -22,7 +22,7 @@ _SHOWN = timedelta(minutes=1)
 
 def at(db: Session) -> datetime:
     """Return the time of the database."""
-    return db.scalars(select(func.clock_timestamp())).one()
+    return cast("datetime", db.scalar(select(func.clock_timestamp())))
 
 
 def waiting_since(db: Session) -> dict[str, datetime]:
@@ -51,7 +51,9 @@ def waiting_since(db: Session) -> dict[str, datetime]:
 def worker_rows(db: Session) -> list[tuple[WorkerRow, int]]:
     """Return the workers that have beaten lately, each with the number of steps that it runs."""
     name = func.split_part(StepRow.worker, "/", 1)
-    running = dict(db.execute(select(name, func.count()).where(text("status = 'running'")).group_by(name)).all())
+    running: dict[str, int] = dict(
+        db.execute(select(name, func.count()).where(text("status = 'running'")).group_by(name)).all()
+    )
     lately = WorkerRow.beat_at > func.clock_timestamp() - _SHOWN
     rows = db.scalars(select(WorkerRow).where(lately).order_by(WorkerRow.name))
     return [(row, running.get(row.name, 0)) for row in rows]
@@ -84,7 +86,7 @@ def outcome(db: Session, turns: list[UUID]) -> Mapping[str, Any]:
         sums += [func.percentile_cont(n / 100).within_group(took).label(f"{segment}_p{n}") for n in (50, 95)]
     query = select(*sums).outerjoin(worked, worked.c.turn_id == TurnRow.id)
     query = query.outerjoin(sent, sent.c.turn_id == TurnRow.id).where(TurnRow.id.in_(turns))
-    return db.execute(query).mappings().one()
+    return {str(name): value for name, value in db.execute(query).mappings().one().items()}
 
 
 def _worked(turns: list[UUID]) -> Select[Any]:

@@ -44,13 +44,18 @@ def stand(db: psycopg.Connection, tenant_id: UUID) -> tuple[str, int, list[UUID]
 
 def active(db: Session, tenant_id: UUID) -> dict[str, str]:
     """Return the texts in effect, by name."""
-    newest = (
+    return {row.name: row.text for row in newest(db, tenant_id) if row.text is not None}
+
+
+def newest(db: Session, tenant_id: UUID) -> list[OverrideRow]:
+    """Return the last change of each name."""
+    query = (
         select(OverrideRow)
         .where(OverrideRow.tenant_id == tenant_id)
         .ext(distinct_on(OverrideRow.name))
         .order_by(OverrideRow.name, OverrideRow.version.desc())
     )
-    return {row.name: row.text for row in db.scalars(newest) if row.text is not None}
+    return list(db.scalars(query))
 
 
 def history(db: Session, tenant_id: UUID, name: str) -> list[OverrideRow]:

@@ -17,8 +17,11 @@ from turnloom.models.connections.database import Transaction, transaction
 from turnloom.models.contracts.scope import SCOPES
 from turnloom.models.ledger import keys, tenants
 from turnloom.models.ledger.keys import Caller
+from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import ROOT
+from turnloom.models.tables.replays import ReplayRow
 from turnloom.web.auth import KnownKeys
+from turnloom.workers.replay.report import report
 
 _WEBHOOK = "/v1/channels/<channel>/<account>"  # the provider's signature is the key: tests/web/test_channels.py
 _SIGN_IN = "/v1/console/session"  # a key or the cookie: tests/web/test_sign_in.py
@@ -60,6 +63,15 @@ def test_every_route_wants_a_key(app: APIFlask) -> None:
             assert answer.content_type == f"application/{shape}"
 
 
+def _ended_replay() -> str:
+    """Make a replay of ours that has ended."""
+    with transaction() as db:
+        ours, made = tenants.ensure(db, "ours"), report([]).model_dump(mode="json")
+        row = ReplayRow(tenant_id=ours, id=new_id(), status="finished", options={}, report=made)
+        db.add(row)
+    return str(row.id)
+
+
 def test_other_tenants_things_do_not_exist(app: APIFlask, client: FlaskClient, key: KeyMaker) -> None:
     """Every route that names a thing answers 404 to another tenant's key, and does not to its owner's."""
     body = {"message": "mine", "conversation_id": "mine", "message_id": "m1"}
@@ -68,6 +80,7 @@ def test_other_tenants_things_do_not_exist(app: APIFlask, client: FlaskClient, k
     client.put("/v1/users/mine/accounts/cal", json={})
     rollout = client.post("/v1/rollouts", json={"name": "agents/hotel", "llm": "gpt-4o", "share": 0.5}).get_json()
     names = {"turn_id": turn_id, "conversation_id": "mine", "step_id": "a", "user_id": "mine", "integration": "cal"}
+    names["replay_id"] = _ended_replay()
     names["rollout_id"] = rollout["id"]
     stranger, walked = key(tenant="theirs"), 0
 
@@ -75,7 +88,7 @@ def test_other_tenants_things_do_not_exist(app: APIFlask, client: FlaskClient, k
         path = re.sub(r"<(?:\w+:)?(\w+)>", lambda match: names.get(match[1], "x"), rule.rule)
         query = {"conversation_id": "mine"} if rule.rule == "/v1/audit" else None
         makes_ones_own = (method, rule.endpoint) == ("PUT", "users.put_user")
-        is_everybodys = rule.endpoint == "openai.model"
+        is_everybodys = rule.endpoint == "openai.model" or rule.endpoint.startswith("own_texts.")
         if makes_ones_own or is_everybodys or (not rule.arguments and query is None):
             continue
         walked += 1
@@ -99,12 +112,21 @@ def test_postgres_itself_keeps_tenants_apart(
     client.put("/v1/users/mine/accounts/cal", json={})
     rollout = client.post("/v1/rollouts", json={"name": "agents/hotel", "llm": "gpt-4o", "share": 0.5}).get_json()
     names = {"turn_id": turn_id, "conversation_id": "mine", "step_id": "a", "user_id": "mine", "integration": "cal"}
+    names["replay_id"] = _ended_replay()
     names["rollout_id"] = rollout["id"]
     key(tenant="theirs")
     with transaction() as db:
         theirs = tenants.find(db, "theirs").id
     monkeypatch.setattr(database, "_secured", lambda named: None if named is None else [theirs])
-    of_nobody = {"operations.show", "catalogue.tools", "catalogue.agents", "openai.models", "openai.model"}
+    of_nobody = {
+        "operations.show",
+        "own_texts.texts",
+        "own_texts.put_text",
+        "catalogue.tools",
+        "catalogue.agents",
+        "openai.models",
+        "openai.model",
+    }
     walked = []
 
     for method, rule in _guarded(app):
@@ -163,6 +185,9 @@ def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMa
         ("GET", "/v1/turns/x", "turns:read"),
         ("GET", "/v1/turns", "admin"),
         ("GET", "/v1/operations", "operations:read"),
+        ("GET", "/v1/prompts", "admin"),
+        ("PUT", "/v1/prompts/agents/hotel", "admin"),
+        ("DELETE", "/v1/prompts/agents/hotel", "admin"),
         ("GET", "/v1/turns/x/events", "turns:read"),
         ("GET", "/v1/turns/x/graph.mmd", "turns:read"),
         ("GET", "/v1/turns/x/graph.svg", "turns:read"),
@@ -177,6 +202,10 @@ def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMa
         ("PUT", "/v1/users/x/accounts/y", "users:write"),
         ("DELETE", "/v1/users/x/accounts/y", "users:write"),
         ("PUT", "/v1/connections", "users:write"),
+        ("POST", "/v1/replays", "replays:write"),
+        ("GET", "/v1/replays/x", "replays:write"),
+        ("GET", "/v1/replays/x/report.html", "replays:write"),
+        ("POST", "/v1/replays/x/cancel", "replays:write"),
         ("GET", "/v1/tools", "turns:read"),
         ("GET", "/v1/agents", "turns:read"),
         ("PUT", "/v1/turns/x/feedback", "turns:write"),

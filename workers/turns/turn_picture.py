@@ -29,7 +29,8 @@ def _until_ms(turn: TurnView, now: datetime) -> float:
 
 
 def _caption(turn: TurnView) -> str:
-    times, said = turn.timings, [turn.status]
+    times = turn.timings
+    said: list[str] = [turn.status]
     statuses = Counter(step.status for step in turn.steps)
     if set(statuses) - {"succeeded"}:
         said.append(", ".join(f"{count} {status}" for status, count in sorted(statuses.items())))

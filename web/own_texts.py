@@ -1,0 +1,220 @@
+"""Show the prompts, agents and other texts that a tenant has in effect; try, set, roll back and remove its own."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated
+
+from apiflask import APIBlueprint
+from flask import Response
+from pydantic import Field
+
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.override import NO_OVERRIDES, Overrides
+from turnloom.models.contracts.own_texts import (
+    OldText,
+    TextChange,
+    TextCheck,
+    TextDetail,
+    TextEdit,
+    TextInEffect,
+    TextList,
+    TextSet,
+    TextTrial,
+)
+from turnloom.models.errors import Invalid, NotFound, TurnloomError
+from turnloom.models.ledger import overrides, replies, turns
+from turnloom.models.ledger.override_cache import read_overrides
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
+from turnloom.models.tables.overrides import OverrideRow
+from turnloom.planner.reply.reply_input import prepared
+from turnloom.planner.reply.reply_prompts import preview
+from turnloom.planner.tenant_texts import Tailored, assemble, previews, unsaid_texts
+from turnloom.web.auth import caller, requires
+from turnloom.web.catalogue import catalogue
+from turnloom.web.json_body import json_response
+from turnloom.web.shared_reads import no_turn
+
+_MOST_CHANGES, _MOST_PREVIEWS = 100, 3
+
+_Made = tuple[str, datetime]
+"""Who made a change, and when."""
+
+blueprint = APIBlueprint("own_texts", __name__, url_prefix="/v1/prompts", tag="Prompts")
+
+
+class TextQuery(Contract):
+    """The version to show."""
+
+    version: Annotated[int, Field(ge=1, lt=2**31)] | None = None
+    """A version of the tenant's own texts; without it, the text in effect."""
+
+
+@blueprint.get("")
+@requires("admin")
+@blueprint.output(TextList)
+@blueprint.doc(operation_id="list_texts")
+def texts() -> Response:
+    """List the prompts, agents, playbooks and languages in effect for the tenant: whose, by whom, since when."""
+    own, tailored = _in_effect()
+    changed = _newest()
+    return json_response(TextList(items=[_shown(name, own, tailored, changed.get(name)) for name in tailored.names()]))
+
+
+@blueprint.get("/<path:name>")
+@requires("admin")
+@blueprint.input(TextQuery, location="query")
+@blueprint.output(TextDetail)
+@blueprint.doc(operation_id="get_text")
+def text(name: str, query_data: TextQuery) -> Response:
+    """Show a text with what is shipped and its history, or the text that a version has set."""
+    if query_data.version is not None:
+        return json_response(OldText(name=name, version=query_data.version, text=_old(name, query_data.version)))
+    own, tailored = _in_effect()
+    if name not in tailored.names():
+        raise NotFound(f"there is no text {name!r}; GET /v1/prompts lists them")
+    with transaction(caller().tenant_id) as db:
+        rows = overrides.history(db, caller().tenant_id, name)[:_MOST_CHANGES]
+        history = [_change(row) for row in rows]
+    shown = _shown(name, own, tailored, (history[0].by, history[0].at) if history else None)
+    detail = {"text": _text(tailored, name), "shipped": _text(_shipped(), name), "history": history}
+    return json_response(TextDetail(**shown.model_dump(), **detail))
+
+
+@blueprint.post("/check")
+@requires("admin")
+@blueprint.input(TextTrial)
+@blueprint.output(TextCheck)
+@blueprint.doc(operation_id="check_text")
+def check(json_data: TextTrial) -> Response:
+    """Try a text as the tenant's own, without setting it: whether it can be used, and what it says, also of a turn."""
+    try:
+        tailored = _in_effect()[1].with_text(json_data.name, json_data.text)
+    except Invalid as error:
+        return json_response(TextCheck(usable=False, reason=str(error), source=None, warnings=[], preview=[]))
+    found = TextCheck(
+        usable=True,
+        reason=None,
+        source=tailored.in_effect(json_data.name)[1],
+        warnings=unsaid_texts(json_data.name, json_data.text, tailored),
+        preview=[],
+    )
+    try:
+        shown = _preview(tailored, json_data)
+    except TurnloomError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a template is data, and a turn may have other results than it is for
+        unfit = f"it cannot say the results of this turn: {type(error).__name__}: {error}"
+        return json_response(found.model_copy(update={"usable": False, "reason": unfit}))
+    return json_response(found.model_copy(update={"preview": shown}))
+
+
+@blueprint.put("/<path:name>")
+@requires("admin")
+@blueprint.input(TextEdit)
+@blueprint.output(TextSet)
+@blueprint.doc(operation_id="put_text")
+def put_text(name: str, json_data: TextEdit) -> Response:
+    """Set the tenant's own text, or roll back to an earlier one. It is checked first, and counts within seconds."""
+    if (json_data.text is None) == (json_data.version is None):
+        raise Invalid("give either `text` or `version`")
+    new = json_data.text if json_data.version is None else _old(name, json_data.version)
+    assert new is not None
+    tailored = _in_effect()[1].with_text(name, new)
+    warnings = unsaid_texts(name, new, tailored)
+    return json_response(
+        TextSet(name=name, version=_write(name, new), source=_source(tailored, name), warnings=warnings)
+    )
+
+
+@blueprint.delete("/<path:name>")
+@requires("admin")
+@blueprint.output(TextSet)
+@blueprint.doc(operation_id="remove_text")
+def remove(name: str) -> Response:
+    """Remove the tenant's own text, so that the shipped one counts again. The history keeps it."""
+    found = read_overrides(caller().tenant_id).texts.get(name)
+    if found is None or found.origin != "ledger":
+        raise NotFound(f"the ledger has no text of this tenant for {name!r}")
+    version = _write(name, None)
+    return json_response(TextSet(name=name, version=version, source=_source(_in_effect()[1], name)))
+
+
+def _preview(tailored: Tailored, tried: TextTrial) -> list[str]:
+    if tried.turn_id is None:
+        return previews(tailored, tried.name, _MOST_PREVIEWS)
+    if not tried.name.startswith("responding/"):
+        raise Invalid("turn_id: only templates of replies, responding/…, are shown with a turn's results")
+    with transaction(caller().tenant_id) as db:
+        turn = turns.of_tenant(db, caller().tenant_id, tried.turn_id)
+        turn_id = turn.id
+    with statement([caller().tenant_id]) as connection:
+        material = replies.gather(connection, turn_id)
+    if material is None:
+        raise no_turn()
+    agent = tailored.agents.profiles.get(material.agent) or tailored.agents.get(settings().default_agent)
+    return [preview(prepared(material, agent, catalogue().registry, tailored), tried.name)]
+
+
+def _in_effect() -> tuple[Overrides, Tailored]:
+    """Return the tenant's own texts, and all that is in effect for it, as they are now."""
+    own = read_overrides(caller().tenant_id)
+    return own, assemble(own, settings().prompts_dir)
+
+
+def _shipped() -> Tailored:
+    return assemble(NO_OVERRIDES, settings().prompts_dir)
+
+
+def _newest() -> dict[str, _Made]:
+    with transaction(caller().tenant_id) as db:
+        return {row.name: (row.created_by, row.created_at) for row in overrides.newest(db, caller().tenant_id)}
+
+
+def _old(name: str, version: int) -> str:
+    with transaction(caller().tenant_id) as db:
+        return overrides.at_version(db, caller().tenant_id, name, version).text or ""
+
+
+def _write(name: str, new: str | None) -> int:
+    by = f"key {caller().key_id}"
+    with transaction(caller().tenant_id) as db:
+        version = overrides.write(db, caller().tenant_id, name, new, by)
+    log.info("override.set" if new is not None else "override.removed", name=name, version=version, by=by)
+    return version
+
+
+def _shown(name: str, own: Overrides, tailored: Tailored, last: _Made | None) -> TextInEffect:
+    refused = tailored.refused.get(name)
+    return TextInEffect(
+        name=name,
+        source=_source(tailored, name),
+        origin=own.texts[name].origin if name in own.texts and not refused else "shipped",
+        refused=refused,
+        set_by=last[0] if last else None,
+        set_at=last[1] if last else None,
+    )
+
+
+def _change(row: OverrideRow) -> TextChange:
+    change = "removed" if row.text is None else "set"
+    return TextChange.model_validate(
+        {"version": row.version, "change": change, "by": row.created_by, "at": row.created_at}
+    )
+
+
+def _source(tailored: Tailored, name: str) -> str | None:
+    return next((source for _, source in _found(tailored, name)), None)
+
+
+def _text(tailored: Tailored, name: str) -> str | None:
+    return next((text for text, _ in _found(tailored, name)), None)
+
+
+def _found(tailored: Tailored, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the text in effect and its source; nothing if there is none."""
+    try:
+        yield tailored.in_effect(name)
+    except NotFound:
+        return
