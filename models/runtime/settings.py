@@ -27,10 +27,8 @@ RedactedKind = Literal["card", "email", "phone"]
 LEAST_CONNECTIONS = 4
 """Connections to Postgres that a process needs at least."""
 
-
 ROOT = Path(__file__).resolve().parents[2]
 """Where prompts/ and migrations/ lie: the checkout, or site-packages of an installed wheel."""
-
 
 Own = TypeVar("Own", bound=EnvironmentSettings)
 
@@ -223,10 +221,9 @@ class Settings(EnvironmentSettings):
     It has at least 32 characters; `turnloom secrets new-key` makes one. Keep the same key for as long as the log is
     kept. The embedded stack generates one."""
     eval_key: str | None = Field(None, repr=False)
-    """Key to the API at `TURNLOOM_API_URL`, of a tenant of its own. With it, workers hold each golden conversation once
-    a night, from 2 o'clock UTC on, one a minute. Default: they do not."""
+    """Key with which workers hold the golden conversations each night over `TURNLOOM_API_URL`. Default: they do not."""
     eval_agents: list[str] = Field([])
-    """The agents whose golden conversations are held then, as a JSON list. Default: all that have some."""
+    """The agents whose conversations are held then, as a JSON list. Default: all that have some."""
     allowed_hosts: list[str] = Field([])
     """Hosts that URLs of callers, users, language models or pages may reach although they are not public, or on ports
     other than 80 and 443. A JSON list of names and addresses, each with or without a port, and of networks, such as
