@@ -20,8 +20,8 @@ from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.tables.replays import RecordedConversationRow, ReplayConversationRow, ReplayRow
 
-LEASE_S = 10.0
-"""How long a conversation is held without a renewal."""
+LEASE_S = 20.0
+"""How long a conversation is held without a renewal. Other work may keep a worker of replays waiting for a while."""
 _BATCH = 100
 
 _CLAIM = """

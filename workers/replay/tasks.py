@@ -44,9 +44,9 @@ from turnloom.workers.turns.process_parts import llm, registry
 from turnloom.workers.turns.tool_availability import access_for
 
 _SLICE_S = 10.0
-_MAX_ATTEMPTS = 3
+_MAX_ATTEMPTS = 5
 """A conversation whose workers were lost so often is not replayed again: it may be what kills them."""
-_NICENESS = 10
+_NICENESS = 19
 _SENT_AGAIN = 16
 """Tasks that are sent for a replay that goes on, if none is waiting."""
 _MOST_WAITING = 200

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from turnloom.models.contracts.recorded import RecordedConversation, RecordedTurn
 from turnloom.models.contracts.replay import StepRecord, TurnRecord
@@ -28,7 +29,7 @@ def turn(seq: int, *steps: StepRecord, **fields: Any) -> RecordedTurn:
         reply=fields.pop("reply", f"reply {seq}"),
     )
     given = {"begun_at": begun_at, "ended_at": begun_at + timedelta(seconds=1), "shown_message": record.message}
-    return RecordedTurn(seq=seq, record=record, **given | {"turn_id": f"t{seq}"} | fields)
+    return RecordedTurn(seq=seq, record=record, **given | {"turn_id": str(UUID(int=seq))} | fields)
 
 
 def conversation(*turns: RecordedTurn, **fields: Any) -> RecordedConversation:

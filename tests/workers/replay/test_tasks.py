@@ -162,15 +162,15 @@ def test_a_conversation_is_held_until_its_lease_ends(tenant_id: UUID) -> None:
 
 
 def test_what_kills_its_workers_is_given_up(tenant_id: UUID) -> None:
-    """After three lost attempts its turns are failed, and the replay ends."""
+    """After five lost attempts its turns are failed, and the replay ends."""
     replay_id = requests.make(tenant_id, greetings(1))
-    change("UPDATE replay_conversations SET attempt = 3")
+    change("UPDATE replay_conversations SET attempt = 5")
 
     work_off(replay_id)
     report_task(str(replay_id))
 
     [turn] = progress(tenant_id, replay_id).replay.report["listed"]
-    assert (turn["outcome"], "lost in each of 3 attempts" in turn["reason"]) == ("failed", True)
+    assert (turn["outcome"], "lost in each of 5 attempts" in turn["reason"]) == ("failed", True)
 
 
 def test_a_replay_that_nobody_works_on_is_sent_again(tenant_id: UUID) -> None:
