@@ -97,9 +97,9 @@ def held_conversation(stack: Stack) -> tuple[str, dict[str, Any], list[dict[str,
     with client_of(stack) as api, telegram_bot(stack, api) as bot:
         person = bot.new_person()
         conversation = f"telegram:{ACCOUNT}:{person}"
-        bot.post(bot.update(person, "write seven, but ask me first"))
+        assert bot.post(bot.update(person, "write seven, but ask me first")) == 200
         wait_for(lambda: bot.texts(person), within_s=30)
-        bot.post(bot.tap(person, 0))
+        assert bot.post(bot.tap(person, 0)) == 200
         wait_for(lambda: bot.are_final(person) and len(bot.texts(person)) == 2)
         (turn,) = bot.turns(person)
         api.put(f"/v1/turns/{turn['turn_id']}/feedback", json={"rating": "up"})
