@@ -13,6 +13,10 @@ from turnloom.models.contracts.recording import PackedText, Recording, TextRole
 from turnloom.models.runtime.packed_text import pack
 from turnloom.planner.llm.protocol import PromptMessage, SentPrompt
 from turnloom.planner.llm.redaction import Redaction
+from turnloom.tools.hooks import storable
+
+_LONGEST_ERROR = 1_000
+"""Characters: endpoints decide themselves how much they say."""
 
 
 class Recorder:
@@ -31,7 +35,8 @@ class Recorder:
 
     def failed(self, messages: Sequence[PromptMessage], schema: dict[str, Any] | None, error: Exception) -> Recording:
         """Return the recording of a call that was not answered, with the prompt as the planner made it."""
-        return replace(self._prompt(messages, schema), error=self._redaction.without(str(error)))
+        told = storable(self._redaction.without(str(error)))[:_LONGEST_ERROR]
+        return replace(self._prompt(messages, schema), error=told)
 
     def _prompt(self, messages: Sequence[PromptMessage], schema: dict[str, Any] | None) -> Recording:
         rules = messages[:1] if messages and messages[0]["role"] == "system" else ()

@@ -221,8 +221,8 @@ def test_what_the_endpoint_refused_is_not_recorded_as_sent(script: Script, llm: 
 
 
 def test_a_failed_call_is_recorded_with_its_error(script: Script, llm: OpenAIModel) -> None:
-    """It has the prompt and no answer. Secrets in the endpoint's words are taken out."""
-    script.behaviours = [fails(401, "wrong key: sk-proj-Ab3dEf6hIj9lMn0p")]
+    """It has the prompt and no answer. Secrets in the endpoint's words are taken out, and what Postgres refuses."""
+    script.behaviours = [fails(401, "wrong key:\0 sk-proj-Ab3dEf6hIj9lMn0p")]
     meter = recording_meter(llm)
 
     with pytest.raises(Unavailable):
