@@ -33,9 +33,10 @@ begin
                         and lined_up_at is not null order by line limit p_user_window) taken) end;
 end $$;
 
--- How many turns of a tenant and class are handed to the planners. Counts at most `p_most`.
+-- How many turns of a tenant and class are handed to the planners. Counts at most `p_most`. Without sorting, only the
+-- index has their order; to Postgres, while it has no statistics, an index of all of the tenant's turns looks as good.
 create function hot.handed_out(p_tenant uuid, p_priority text, p_most int) returns int language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_sort = off as $$
 begin
   return (select count(*) from (
     select from turns where tenant_id = p_tenant and status in ('queued', 'planning', 'running', 'responding')
@@ -106,15 +107,17 @@ begin
 end $$;
 
 -- Lets the next turns of these lines join their tenant's, and hands the tenant's turns to the planners as far as its
--- windows have room. Out: their ids, which are the caller's to dispatch.
+-- windows have room. Whether there is a line is asked in its order, for the reason of hot.handed_out.
+-- Out: their ids, which are the caller's to dispatch.
 create function hot.release(p_tenant uuid, p_windows jsonb, p_lines bigint[]) returns uuid[] language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_sort = off as $$
 declare
   w jsonb := hot.windows(p_tenant, p_windows);
 begin
   perform hot.line_up(line, w) from unnest(p_lines) line where line is not null;
-  if not exists (select from turns where tenant_id = p_tenant and sent_at is null and ending is null
-                                     and lined_up_at is not null) then
+  perform from turns where tenant_id = p_tenant and sent_at is null and ending is null and lined_up_at is not null
+    order by priority, lined_up_at limit 1;
+  if not found then
     return '{}';
   end if;
   return hot.release_class(p_tenant, 'interactive', w) || hot.release_class(p_tenant, 'batch', w);
@@ -349,13 +352,16 @@ create function hot.hasten(p_turn turns) returns void language sql as $$
      and sent_at is null and ending is null and priority = 'batch'
 $$;
 
--- Whether as many turns of a message's user as may be wait for the user's others. Null: any number may.
+-- Whether as many turns of a message's user as may be wait for the user's others. `p_most`: how many may; null: any
+-- number, and none is counted. Without sorting, for the reason of hot.handed_out.
 create function hot.is_crowded(p_turn turns, p_most int) returns boolean language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_sort = off as $$
 declare
   t turns := p_turn;
 begin
-  if t.person ->> 'id' is null then
+  if p_most is null then
+    return false;
+  elsif t.person ->> 'id' is null then
     select coalesce(c.person, '{}') into t.person from conversations c
      where c.tenant_id = t.tenant_id and c.id = t.conversation_id;
   end if;

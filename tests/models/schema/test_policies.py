@@ -185,6 +185,20 @@ def test_a_packs_table_is_covered_by_the_next_migration(owner_url: str) -> None:
         assert (lacking, unprotected(db)) == (["distance_stops"], [])
 
 
+def test_the_form_of_revision_0034_is_replaced(owner_url: str) -> None:
+    """It let Postgres choose an index of all of a tenant's rows. Until the migration, it guards as well."""
+    with psycopg.connect(owner_url) as db:
+        db.execute(
+            "ALTER POLICY turnloom_tenant ON turns USING (tenant_id = ANY"
+            " ((SELECT nullif(current_setting('turnloom.tenants', true), '')::uuid[])::uuid[]))"
+        )
+        lacking = unprotected(db)
+    upgrade(owner_url)
+
+    with psycopg.connect(owner_url) as db:
+        assert (lacking, unprotected(db)) == (["turns"], [])
+
+
 def test_going_back_takes_the_policies_away(owner_url: str, database: str) -> None:
     """The release before works without them. Going forward makes them again."""
     downgrade(owner_url, "0029")

@@ -1,0 +1,54 @@
+"""Opening a turn reads few others, even while Postgres has no statistics of a new table."""
+
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from tests.factories import make_tenant
+from turnloom.models.connections.database import close_connections, statement
+from turnloom.models.contracts.turn import TurnRequest, User
+from turnloom.models.ledger import turns
+from turnloom.models.ledger.turns import NewTurn
+from turnloom.models.runtime.ids import new_id
+
+pytestmark = pytest.mark.usefixtures("database")
+
+_WINDOW = 64
+"""The turns that a tenant may have out: so many are counted."""
+_READ = "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'turns'"
+
+
+def _open(db: psycopg.Connection, tenant_id: UUID, count: int, many_users: bool) -> None:
+    news = [
+        NewTurn(
+            id=new_id(),
+            tenant_id=tenant_id,
+            conversation_id=str(new_id()),
+            channel="api",
+            body_hash=b"body",
+            default_agent="generic",
+            deadline_ms=60_000,
+            request=TurnRequest(message="hello", user=User(id=f"u{new_id()}" if many_users else "u1")),
+        )
+        for _ in range(count)
+    ]
+    assert {each.outcome for each in turns.open_turns(db, news)} == {"opened"}
+
+
+@pytest.mark.parametrize("role", ["turnloom", "turnloom_tenant"])
+@pytest.mark.parametrize("many_users", [True, False], ids=["of many users", "of one user"])
+@pytest.mark.parametrize("before", [30, 64])
+def test_a_new_connection_does_not_read_all_turns_of_the_tenant(role: str, many_users: bool, before: int) -> None:
+    """Its plan is right from the start, for either role: it would be kept until autovacuum has looked at the table."""
+    tenant_id = make_tenant()
+    with statement() as db:
+        for _ in range(before):
+            _open(db, tenant_id, 16, many_users)
+    close_connections()
+    with statement() as db, db.transaction():
+        db.execute(f"SET LOCAL ROLE {role}; SET LOCAL turnloom.tenants = '{{{tenant_id}}}'".encode())
+        _open(db, tenant_id, 1, many_users)
+        (read,) = db.execute(_READ).fetchone() or (0,)
+
+    assert read <= _WINDOW
