@@ -34,15 +34,19 @@ class _Guarded:
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
-            return start_response(status, [*headers, *_further(headers)], *error)
+            return start_response(status, [*headers, *_further(status, headers)], *error)
 
         return self._app(environ, start)
 
 
-def _further(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def _further(status: str, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the headers that an answer still lacks. It may have a stricter policy of its own."""
     said = dict(headers)
+    return [header for header in _wanted(status, said) if header[0] not in said]
+
+
+def _wanted(status: str, said: dict[str, str]) -> list[tuple[str, str]]:
+    if status.startswith("304"):
+        return _ALWAYS  # a browser gives what it has kept the headers of this answer, a policy among them
     kind = said.get("Content-Type", "").partition(";")[0]
-    if kind in _BY_KIND:
-        return [header for header in _BY_KIND[kind] if header[0] not in said]
-    return _OF_DATA if "Cache-Control" in said else _UNKEPT
+    return _BY_KIND.get(kind) or (_OF_DATA if "Cache-Control" in said else _UNKEPT)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from turnloom.workers.embedded.stack import Stack
 
@@ -54,6 +54,7 @@ def browser() -> Iterator[Browser]:
     """Run Chromium, as long as tests of this folder run."""
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed: `apt-get install chromium`")
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield running

@@ -7,12 +7,11 @@ import httpx2
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import EITHER, PATIENCE_MS, WATCH, Look
+from tests.browser.conftest import EITHER, WATCH, Look
 from tests.browser.speaking import choose_agent, drawn, post_plan, say, seen, wait_for_end
 from tests.facts import wait_for
 from tests.journeys.following import finished, wait_step
 
-expect.set_options(timeout=PATIENCE_MS)
 MARKUP = "<img src=x onerror=alert(1)> <b>bold</b> <script>alert(2)</script>"
 
 

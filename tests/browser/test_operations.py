@@ -30,3 +30,16 @@ def test_the_deployment_is_seen_at_work(api: httpx2.Client, open_console: Callab
     expect(told).not_to_have_text(first)
     expect(failing).not_to_have_text(before, use_inner_text=True)
     assert "turns a minute" in (charts.first.get_attribute("aria-label") or "")
+
+
+def test_quality_is_shown_by_agent_and_by_version(api: httpx2.Client, open_console: Callable[[str], Page]) -> None:
+    """The figures of the last week stand in a table; another grouping is one choice away."""
+    run(api, [wait_step("a")])
+    page = open_console("#/quality")
+    table = page.get_by_role("region", name="Table: quality")
+    expect(table.get_by_role("rowheader", name="generic", exact=True)).to_be_visible()
+    page.get_by_label("By").select_option("version")
+    expect(table.get_by_role("rowheader").filter(has_text="agents/generic@").first).to_be_visible()
+    page.get_by_label("Of").select_option("research")
+
+    expect(table.get_by_role("rowheader").filter(has_text="generic")).to_have_count(0)

@@ -2,13 +2,15 @@
 
 import random
 from collections.abc import Callable
+from uuid import uuid4
 
 import httpx2
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import WATCH
 from tests.browser.speaking import drawn, post_plan, seen, wait_for_end
-from tests.journeys.following import finished, wait_step
+from tests.journeys.following import finished, post, wait_step
+from tests.journeys.test_offline_loop import KYOTO
 
 LARGE = 200
 COUNT_DRAWINGS = """() => {
@@ -19,12 +21,14 @@ COUNT_DRAWINGS = """() => {
 
 
 def large_plan() -> list[dict[str, object]]:
+    """Return steps that wait for the first one, and for some of those shortly before them."""
     rng = random.Random(20)
     names = [f"s{number}" for number in range(LARGE)]
-    return [
-        wait_step(name, *rng.sample(names[max(0, place - 25) : place], min(place, rng.choice([0, 1, 1, 2]))), ms=20)
-        for place, name in enumerate(names)
-    ]
+    steps = [wait_step("s0", ms=2_000)]
+    for place, name in enumerate(names[1:], 1):
+        needs = rng.sample(names[max(0, place - 25) : place], min(place, rng.choice([1, 1, 2])))
+        steps.append(wait_step(name, *needs, ms=20))
+    return steps
 
 
 def test_a_large_plan_is_drawn_and_stays_usable(api: httpx2.Client, open_console: Callable[[str], Page]) -> None:
@@ -89,3 +93,21 @@ def test_a_plan_is_read_with_the_keyboard_alone(api: httpx2.Client, open_console
 
     expect(page.locator(".details")).to_be_hidden()
     expect(page.locator(".node[data-step='b']")).to_be_focused()
+
+
+def test_revisions_can_be_chosen(api: httpx2.Client, open_console: Callable[[str], Page]) -> None:
+    """A plan that grew in rounds shows which steps each round brought."""
+    conversation = f"browser-{uuid4()}"
+    turn = post(api, KYOTO, agent="travel", mode="react", conversation_id=conversation)
+    plans = finished(api, turn["turn_id"])["plans"]
+    page = open_console(f"#/chat/{conversation}")
+    revisions = page.get_by_role("group", name="Revisions of the plan").get_by_role("button")
+    expect(revisions).to_have_count(1 + len(plans))
+    expect(page.locator(".node.faded")).to_have_count(0)
+    last = {step["id"] for step in plans[-2]["steps"]}
+    revisions.nth(len(plans) - 1).click()
+
+    expect(revisions.nth(len(plans) - 1)).to_have_attribute("aria-pressed", "true")
+    bright = page.locator(".node:not(.faded)").evaluate_all("nodes => nodes.map(node => node.dataset.step)")
+    assert set(bright) == last
+    assert len(bright) < page.locator(".node").count()

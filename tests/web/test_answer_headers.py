@@ -29,6 +29,15 @@ def test_another_request_gets_an_id(client: FlaskClient, given: str | None) -> N
     assert first.get_json()["trace_id"] == first.headers["X-Request-Id"] != given
 
 
+def test_what_a_browser_has_kept_keeps_its_policy(client: FlaskClient) -> None:
+    """An answer that nothing has changed brings no policy of data to a page."""
+    with client.get("/docs") as answer:
+        tag = answer.headers["ETag"]
+    with client.get("/docs", headers={"If-None-Match": tag}) as again:
+        assert again.status_code == 304
+        assert "Content-Security-Policy" not in again.headers
+
+
 @pytest.mark.parametrize("path", ["/docs", "/openapi.json", "/v1/conversations", "/nowhere", "/v1/turns/none"])
 def test_browsers_are_told_to_be_careful(client: FlaskClient, path: str) -> None:
     """No page frames an answer, no browser guesses its type, and what belongs to a tenant is not kept."""

@@ -41,14 +41,15 @@ def asset(name: str) -> Response:
 
 
 def _sent(path: Path, cache_control: str) -> Response:
-    is_packed = "gzip" in request.accept_encodings
+    is_packed = request.accept_encodings.quality("gzip") > 0
     answer = Response(_content(path, is_packed), content_type=_content_type(path))
     if is_packed:
         answer.headers["Content-Encoding"] = "gzip"
     answer.headers["Cache-Control"] = cache_control
     answer.vary.add("Accept-Encoding")
     answer.add_etag()
-    return answer.make_conditional(request)
+    answer.make_conditional(request)
+    return answer
 
 
 @lru_cache

@@ -66,6 +66,7 @@ def test_files_are_kept_for_good_and_the_page_is_not(client: FlaskClient) -> Non
     assert {file.headers["Cache-Control"] for file in files} == {"public, max-age=31536000, immutable"}
     assert page_answer.headers["Cache-Control"] == "no-cache"
     assert again.status_code == 304
+    assert again.headers.getlist("Content-Security-Policy") == page_answer.headers.getlist("Content-Security-Policy")
 
 
 def test_files_are_packed_for_browsers_that_unpack_them(client: FlaskClient) -> None:

@@ -37,6 +37,8 @@ const ICONS = {
   chat: "M4 5h16v11H9l-5 4z",
   turns: "M4 6h16M4 12h16M4 18h10",
   operations: "M3 13h4l3-8 4 14 3-6h4",
+  quality: "M4 20V10h4v10M10 20V4h4v16M16 20v-7h4v7",
+  prompts: "M5 4h14v16H5zM8.500 8.500h7M8.500 12h7M8.500 15.500h4",
   docs: "M6 3h9l4 4v14H6zM14 3v5h5",
   send: "M4 12l16-8-5 16-3-7z",
   up: "M7 11v9H3v-9zM7 11l4-8c2 0 3 1 3 3l-1 4h6c1 0 2 1 2 2l-2 7c0 1-1 1-2 1H7",

@@ -54,6 +54,11 @@ export class LiveTurn extends EventTarget {
     this.changed();
   }
 
+  /** Whether nobody shows it any more. */
+  get isClosed() {
+    return this.#stop.signal.aborted;
+  }
+
   /** Stop following, for good. */
   close() {
     this.#stop.abort();

@@ -17,6 +17,16 @@ const PAGES = {
     isFor: ({ scopes }) => scopes.includes("admin"),
     make: async (signedIn) => new (await import("./turns/turns_page.js")).TurnsPage(signedIn),
   },
+  prompts: {
+    name: "Prompts",
+    isFor: ({ scopes }) => scopes.includes("admin"),
+    make: async () => new (await import("./prompts/prompts_page.js")).PromptsPage(),
+  },
+  quality: {
+    name: "Quality",
+    isFor: ({ scopes }) => scopes.includes("admin"),
+    make: async () => new (await import("./quality/quality_page.js")).QualityPage(),
+  },
   operations: {
     name: "Operations",
     isFor: ({ operator }) => operator,
@@ -51,6 +61,7 @@ function enter(signedIn) {
 function leave() {
   session = null;
   shell.dataset.state = "signed-out";
+  for (const page of made.values()) page.close?.();
   made.clear();
   fill(main, signInForm(enter));
   document.getElementById("key").focus();

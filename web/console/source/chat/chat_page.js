@@ -46,12 +46,18 @@ export class ChatPage {
     this.composer.focus();
   }
 
+  /** Follow nothing any more. */
+  close() {
+    this.conversation.close();
+    this.plan.clear();
+  }
+
   /** Send a message. If it could not be sent, it can be sent again without being doubled. */
   async send(message, onBusy = "auto", messageId = freshId()) {
     say(this.problem, "");
     try {
       const turn = await this.conversation.send({ message, onBusy, messageId, agent: this.agents.value, user: person() });
-      history.replaceState(null, "", `#/chat/${encodeURIComponent(this.conversation.id)}`);
+      if (this.element.isConnected) history.replaceState(null, "", `#/chat/${encodeURIComponent(this.conversation.id)}`);
       this.show(turn, null, null, { quietly: true });
     } catch (problem) {
       const again = () => this.send(message, onBusy, messageId);

@@ -103,13 +103,12 @@ export class TurnView {
   #listen() {
     let last = Date.now();
     const timer = setInterval(() => {
-      if (this.turn.state.isFinal || !this.element.isConnected) return;
-      if (Date.now() - last > SILENT_MS) this.why.hidden = false;
+      if (this.turn.state.isFinal || this.turn.isClosed) clearInterval(timer);
+      else if (Date.now() - last > SILENT_MS) this.why.hidden = false;
     }, 1_000);
     this.turn.addEventListener("change", () => {
       last = Date.now();
       this.#shown.live ||= !this.turn.state.isFinal;
-      if (this.turn.state.isFinal) clearInterval(timer);
       this.draw();
     });
   }

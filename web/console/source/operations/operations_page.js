@@ -3,7 +3,7 @@
 import { call } from "../api.js";
 import { fill, h, say } from "../dom.js";
 import { duration, moment, number, timeOfDay } from "../format.js";
-import { History, LiveChart } from "./live_chart.js";
+import { History, LiveChart } from "../live_chart.js";
 
 const EVERY_MS = 2_000;
 

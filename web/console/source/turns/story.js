@@ -43,6 +43,12 @@ export class Story {
     if (!turn.state.isFinal) turn.watch().then(() => this.#turn === turn && this.#drawParts(turn.state.document));
   }
 
+  /** Follow nothing any more. */
+  close() {
+    this.#turn?.close();
+    this.plan.clear();
+  }
+
   /** Show the plan, and one step of it. */
   show(_, stepId, place) {
     this.element.classList.add("with-plan");

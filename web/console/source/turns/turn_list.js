@@ -13,6 +13,7 @@ export class TurnList {
   #query = "";
   #cursor = null;
   #made = null;
+  #reading = null;
 
   constructor() {
     this.form = h("form", { class: "filters", role: "search", on: { submit: (event) => this.#submit(event), change: () => this.form.requestSubmit() } });
@@ -34,21 +35,21 @@ export class TurnList {
     this.#cursor = null;
     const given = new URLSearchParams(query);
     for (const field of this.form.elements) if (field.name) field.value = shownAs(field, given.get(field.name) ?? "");
-    fill(this.rows);
     await this.#read();
   }
 
+  /** Read one page. Of two that are asked for at the same time the last counts. */
   async #read() {
     const asked = new URLSearchParams(this.#query);
     if (this.#cursor) asked.set("cursor", this.#cursor);
-    say(this.problem, "");
-    try {
-      const { items, next_cursor } = await call("GET", `v1/turns?${asked}`);
-      this.#cursor = next_cursor;
-      this.rows.append(...items.map(row));
-    } catch (problem) {
-      say(this.problem, problem.message);
-    }
+    const reading = (this.#reading = call("GET", `v1/turns?${asked}`));
+    const page = await reading.catch((problem) => ({ problem }));
+    if (reading !== this.#reading) return;
+    say(this.problem, page.problem?.message ?? "");
+    if (page.problem) return;
+    if (!this.#cursor) fill(this.rows);
+    this.rows.append(...page.items.map(row));
+    this.#cursor = page.next_cursor;
     this.more.hidden = this.#cursor === null;
     const count = this.rows.children.length;
     say(this.told, count === 0 ? "No turn is like this." : `${count}${this.#cursor ? " and more" : ""} found`);

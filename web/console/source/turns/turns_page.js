@@ -11,6 +11,11 @@ export class TurnsPage {
     this.element = h("div", { class: "turns-page" });
   }
 
+  /** Follow nothing any more. */
+  close() {
+    this.story?.close();
+  }
+
   /** Show a turn by its id, or the list. */
   async open(turnId, query) {
     if (turnId) {

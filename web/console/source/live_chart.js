@@ -1,8 +1,8 @@
-// Lines that grow while somebody looks, drawn by uPlot.
+// Lines over time, drawn by uPlot: some grow while somebody looks.
 
 import uPlot from "uplot";
-import { h } from "../dom.js";
-import { number } from "../format.js";
+import { h } from "./dom.js";
+import { number } from "./format.js";
 
 const HEIGHT = 190;
 const KEPT = 600;
@@ -28,7 +28,7 @@ export class History {
   }
 }
 
-/** A chart of some lines of a history. */
+/** A chart of some lines of a history, which has `times` in seconds and `line(name)`. */
 export class LiveChart {
   #plot = null;
   #isDark = null;
@@ -59,7 +59,7 @@ export class LiveChart {
       return getComputedStyle(this.place).color;
     };
     const axis = { stroke: computed("--muted"), grid: { stroke: computed("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
-    const series = this.names.map((name, place) => ({ label: name.replace(/^p95 /, ""), stroke: computed(TONES[place % TONES.length]), width: 2, points: { show: false } }));
+    const series = this.names.map((name, place) => ({ label: name.replace(/^p95 /, ""), stroke: computed(TONES[place % TONES.length]), width: 2, points: { show: ({ data: [times] }) => times.length < 4 } }));
     this.place.style.color = "";
     const scales = { y: { range: (_, low, high) => [0, Math.max(1, high * 1.15)] } };
     const options = { width: this.place.clientWidth || 320, height: HEIGHT, scales, axes: [axis, { ...axis, size: 46 }], series: [{ label: "time" }, ...series], cursor: { drag: { x: false, y: false } }, legend: { live: false } };
