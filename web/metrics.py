@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.connections.redis import beat_lives
+from turnloom.models.contracts.operations import Operations
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import backlog, conversations
 from turnloom.models.runtime.counters import BUCKETS_S, Series
@@ -51,10 +52,17 @@ class _Everything(Collector):
             make = _counter if metric.kind == "counter" else _histogram
             yield make(name, {series[1:]: amount for series, amount in counted.items() if series[0] == name})
         for name, look in _LOOKS.items():
-            family = GaugeMetricFamily(name, OBSERVED[name].help, labels=OBSERVED[name].labels)
-            for labels, amount in _seen(look).items():
-                family.add_metric(labels, amount)
-            yield family
+            yield _gauge(name, _seen(look))
+        stand = _operations()
+        for name, read in _OF_OPERATIONS.items():
+            yield _gauge(name, read(stand) if stand else {})
+
+
+def _gauge(name: str, observed: Mapping[Series, float]) -> Metric:
+    family = GaugeMetricFamily(name, OBSERVED[name].help, labels=OBSERVED[name].labels)
+    for labels, amount in observed.items():
+        family.add_metric(labels, amount)
+    return family
 
 
 def _counter(name: str, counted: Mapping[Series, float]) -> Metric:
@@ -100,13 +108,20 @@ def _paused() -> Mapping[Series, float]:
         return {(): float(conversations.count_paused(db))}
 
 
-def _oldest() -> Mapping[Series, float]:
-    return {(queue.queue,): queue.oldest_s for queue in operations().queues if queue.oldest_s is not None}
+def _operations() -> Operations | None:
+    try:
+        return operations()
+    except Unavailable:
+        return None
 
 
-def _segments() -> Mapping[Series, float]:
+def _oldest(stand: Operations) -> Mapping[Series, float]:
+    return {(queue.queue,): queue.oldest_s for queue in stand.queues if queue.oldest_s is not None}
+
+
+def _segments(stand: Operations) -> Mapping[Series, float]:
     found: dict[Series, float] = {}
-    for each in operations().recent.segments:
+    for each in stand.recent.segments:
         found |= {(each.segment, "0.5"): each.p50_ms / 1_000, (each.segment, "0.95"): each.p95_ms / 1_000}
     return found
 
@@ -122,8 +137,11 @@ _LOOKS: dict[str, Callable[[], Mapping[Series, float]]] = {
     "turnloom_beat_alive": _beat,
     "turnloom_turns": _turns,
     "turnloom_paused_conversations": _paused,
+}
+
+_OF_OPERATIONS: dict[str, Callable[[Operations], Mapping[Series, float]]] = {
     "turnloom_queue_oldest_seconds": _oldest,
-    "turnloom_dead_letters": _each(lambda: operations().dead_letters),
-    "turnloom_recent_turns": _each(lambda: {"ended": operations().recent.turns, "failed": operations().recent.failed}),
+    "turnloom_dead_letters": lambda stand: {(kind,): count for kind, count in stand.dead_letters.items()},
+    "turnloom_recent_turns": lambda stand: {("ended",): stand.recent.turns, ("failed",): stand.recent.failed},
     "turnloom_recent_turn_seconds": _segments,
 }

@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 
 from tests.factories import claim_turn, finish_turn, record_plan, step
 from tests.web.conftest import KeyMaker
+from turnloom.models.connections import database
 from turnloom.models.connections.database import statement
 from turnloom.models.contracts.turn import Reply
 from turnloom.models.ledger import turns
@@ -139,3 +140,12 @@ def test_a_bad_search_is_refused(client: FlaskClient, query: dict[str, str], fie
 
     assert answer.status_code == 422
     assert answer.get_json()["errors"][0]["field"] == field
+
+
+def test_a_search_under_row_level_security(
+    client: FlaskClient, told: list[UUID], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tenants' role finds the same, although the search has the owner's rights to use its indexes."""
+    monkeypatch.setattr(database, "_secured", lambda named: named)
+
+    assert _found(client, text="room", user="ann") == ["room service, please", "Book a room in Lisbon"]
