@@ -18,7 +18,9 @@ export class TextEditor {
     this.outcome = h("div", { class: "outcome", role: "status" });
     this.set = button("Set for all", () => this.#set(), "primary");
     this.remove = button("Go back to the shipped text", () => this.#remove());
-    this.actions = h("div", { class: "row" }, button("Check and preview", () => this.#check()), this.set, this.remove);
+    this.turn = h("input", { id: "trial", type: "text", maxlength: "64", placeholder: "Id of a turn", spellcheck: "false" });
+    this.trial = h("label", { class: "hint", for: "trial" }, "Preview with the results of a recorded turn: ", this.turn);
+    this.actions = h("div", { class: "row" }, button("Check and preview", () => this.#check()), this.set, this.remove, this.trial);
     this.below = h("div", { class: "below" });
     const back = h("a", { class: "button quiet back", href: "#/prompts" }, "← All texts");
     const label = h("label", { class: "unseen", for: "text" }, "Text");
@@ -31,7 +33,7 @@ export class TextEditor {
   async open(name) {
     this.name = name;
     this.blank.hidden = name !== undefined;
-    this.inner.hidden = name === undefined;
+    this.inner.hidden = true;
     fill(this.outcome);
     say(this.problem, "");
     if (name !== undefined) await this.#read();
@@ -42,10 +44,12 @@ export class TextEditor {
     const told = await call("GET", addressOf(name));
     if (name !== this.name) return;
     this.#told = told;
+    this.inner.hidden = false;
     say(this.title, name);
     say(this.about, told.refused ?? `${told.source ?? "nothing"}${told.origin === "shipped" ? ", as shipped" : `, the tenant's own${told.set_at ? ` since ${moment(told.set_at)}, by ${told.set_by}` : ""}`}`);
     this.text.value = told.text ?? "";
     this.remove.hidden = told.origin !== "ledger";
+    this.trial.hidden = !name.startsWith("responding/");
     fill(this.below, this.#history(told.history), told.origin !== "shipped" && told.shipped !== null && folded("The shipped text", told.shipped));
     this.#compare();
   }
@@ -71,7 +75,8 @@ export class TextEditor {
   }
 
   async #check() {
-    const told = await call("POST", "v1/prompts/check", { name: this.name, text: this.text.value });
+    const turn = this.trial.hidden ? "" : this.turn.value.trim();
+    const told = await call("POST", "v1/prompts/check", { name: this.name, text: this.text.value, ...(turn && { turn_id: turn }) });
     const previews = told.preview.map((text, place) => folded(`Preview ${place + 1}`, text, place === 0));
     fill(this.outcome, h("p", { class: told.usable ? "good" : "problem" }, told.usable ? `It can be used, as ${told.source}.` : told.reason), warnings(told.warnings), previews);
   }
