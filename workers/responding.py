@@ -17,18 +17,17 @@ from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import replies, turns
 from turnloom.models.ledger.turns import Ending, FinishedTurn
 from turnloom.models.runtime.crash_points import reach
-from turnloom.models.runtime.local_time import local_now
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.llm.hooked_model import CallOrigin
 from turnloom.planner.llm.metering import Meter
 from turnloom.planner.loop import Move, next_move
-from turnloom.planner.memory.slot_state import settled, shown
+from turnloom.planner.memory.slot_state import settled
 from turnloom.planner.prompts import shipped
 from turnloom.planner.reply.aggregation import STEP, aggregated, aggregation
 from turnloom.planner.reply.apologies import apology
-from turnloom.planner.reply.reply_input import ReplyInput
+from turnloom.planner.reply.reply_input import ReplyInput, prepared
 from turnloom.planner.reply.responder import asks_llm, compose
 from turnloom.tools.context import ToolContext
 from turnloom.tools.runner import run
@@ -175,15 +174,7 @@ def _prepared(turn_id: UUID, material: Material, bound: Bound | None) -> tuple[R
     """Return the input of the reply, and the conversation's slots if results have changed them."""
     agent, tailor = _agent(material), tailored(material.tenant_id, material.conversation_id)
     slots = settled(material.slots, material.steps, agent.slots)
-    given = ReplyInput(
-        material=material,
-        agent=agent,
-        tools=registry(),
-        prompts=tailor.prompts_for(material.person, material.message, material.history),
-        now=local_now(material.person),
-        slots=shown(slots, agent.slots),
-        bound=bound,
-    )
+    given = replace(prepared(material, agent, registry(), tailor), bound=bound)
     return _aggregated(given, turn_id), slots if slots != material.slots else None
 
 

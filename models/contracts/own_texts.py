@@ -84,6 +84,8 @@ class TextTrial(Contract):
 
     name: str = Field(min_length=1, max_length=200)
     text: str = Field(max_length=LARGEST_TEXT)
+    turn_id: str | None = Field(None, max_length=64)
+    """A turn of the tenant: a template of replies is shown with its results in place of sample inputs."""
 
 
 class TextCheck(Contract):
@@ -95,4 +97,5 @@ class TextCheck(Contract):
     source: str | None
     warnings: list[str]
     preview: list[str]
-    """A prompt or a template as it is with sample inputs: the usual ones, then special cases."""
+    """A prompt or a template as it is with the turn's results, else with sample inputs: the usual ones, then special
+    cases."""

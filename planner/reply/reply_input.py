@@ -9,10 +9,25 @@ from turnloom.models.contracts.material import Material
 from turnloom.models.contracts.memory import RecalledResult
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Bound, Question
+from turnloom.models.runtime.local_time import local_now
 from turnloom.planner.agents import AgentProfile
+from turnloom.planner.memory.slot_state import settled, shown
 from turnloom.planner.prompts import Prompts
 from turnloom.planner.reply.grounding import Evidence, UserWords, gather
+from turnloom.planner.tenant_texts import Tailored
 from turnloom.tools.registry import Registry
+
+
+def prepared(material: Material, agent: AgentProfile, tools: Registry, tailored: Tailored) -> "ReplyInput":
+    """Return the input of a reply that is written now, with a tenant's texts."""
+    return ReplyInput(
+        material=material,
+        agent=agent,
+        tools=tools,
+        prompts=tailored.prompts_for(material.person, material.message, material.history),
+        now=local_now(material.person),
+        slots=shown(settled(material.slots, material.steps, agent.slots), agent.slots),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,6 +58,16 @@ def fill_templates(given: ReplyInput, parts: Sequence[Part], artifacts: Sequence
     )
 
 
+def preview(given: ReplyInput, template: str) -> str:
+    """Return what one template says about all results, whether it would be chosen for them or not.
+
+    Raises:
+        Exception: the template cannot say them; it is data, so anything may be wrong.
+    """
+    part = Part(template, given.material.steps or given.recounted())
+    return _Filling(given, ()).fill(part, [part], "").text
+
+
 class _Filling:
     """The filling in of a reply's templates."""
 

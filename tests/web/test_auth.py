@@ -103,6 +103,7 @@ def test_postgres_itself_keeps_tenants_apart(
     of_nobody = {
         "operations.show",
         "own_texts.texts",
+        "own_texts.put_text",
         "catalogue.tools",
         "catalogue.agents",
         "openai.models",

@@ -1,12 +1,16 @@
 """A tenant's own prompts and agents are shown, tried, set, rolled back and removed over HTTP."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
+from sqlalchemy import text
 
+from tests.factories import claim_turn, record_plan, step
 from tests.web.conftest import KeyMaker
+from turnloom.models.connections.database import transaction
 
 _STYLE = "---\nname: styles/brief\nversion: {version}\ninputs: []\n---\nBe {how}.\n"
 
@@ -73,6 +77,31 @@ def test_a_text_is_tried_without_being_set(client: FlaskClient) -> None:
     assert "responding/results" in bad["reason"]
     assert agent["usable"]
     assert client.get("/v1/prompts/responding/results").get_json()["history"] == []
+
+
+def test_a_template_is_tried_with_a_turn(app: APIFlask, client: FlaskClient, key: KeyMaker) -> None:
+    """A template of replies shows what it would say about a recorded turn of the tenant."""
+    turn = claim_turn(UUID(client.post("/v1/turns", json={"message": "hi"}).get_json()["turn_id"]))
+    assert turn is not None
+    record_plan(turn, step("a", tool="sim.echo", args={"value": "zanzibar"}))
+    with transaction() as db:
+        ended = "UPDATE steps SET status = 'succeeded', result = '{\"value\": \"zanzibar\"}', finished_at = now()"
+        db.execute(text(ended))
+    template = "---\nname: responding/results\nversion: 9\ninputs: [steps]\n---\n{% for step in steps %}"
+    good = template + "Found: {{ step.result | readable }}{% endfor %}"
+    tried = {"name": "responding/results", "text": good, "turn_id": str(turn.id)}
+
+    shown = client.post("/v1/prompts/check", json=tried)
+    theirs = app.test_client().post("/v1/prompts/check", json=tried, headers=key(tenant="theirs"))
+    style = client.post(
+        "/v1/prompts/check", json={**tried, "name": "styles/brief", "text": _STYLE.format(version=1, how="x")}
+    )
+
+    (said,) = shown.get_json()["preview"]
+    assert said.startswith("Found: ")
+    assert "zanzibar" in said
+    assert theirs.status_code == 404
+    assert style.status_code == 422
 
 
 def test_the_list_names_everything(client: FlaskClient) -> None:
