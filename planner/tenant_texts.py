@@ -198,18 +198,23 @@ def _tailored(overrides: Overrides, folder: Path) -> Tailored:
 def assemble(overrides: Overrides, folder: Path) -> Tailored:
     """Put a tenant's texts over the shipped ones of a folder. `refused` lists the bad ones."""
     agents, playbooks = load_agents(folder / "agents"), load_playbooks(folder / "playbooks")
-    languages = load_languages(folder / "languages")
-    tailored, refused = Tailored(prompts_in(folder), agents, playbooks, languages), dict.fromkeys(overrides.texts, "")
+    tailored = Tailored(prompts_in(folder), agents, playbooks, load_languages(folder / "languages"))
+    return with_texts(tailored, {name: override.text for name, override in overrides.texts.items()})
+
+
+def with_texts(tailored: Tailored, texts: Mapping[str, str]) -> Tailored:
+    """Put texts over those in effect. `refused` lists the bad ones."""
+    refused = dict.fromkeys(texts, "")
     left = len(refused) + 1
     # A text may refer to another, such as an agent to a style. Refused texts are tried again as long as one succeeds.
     while len(refused) < left:
         left, pending, refused = len(refused), sorted(refused), {}
         for name in pending:
             try:
-                tailored = tailored.with_text(name, overrides.texts[name].text)
+                tailored = tailored.with_text(name, texts[name])
             except Invalid as error:
                 refused[name] = str(error)
-    return replace(tailored, refused=refused)
+    return replace(tailored, refused={**tailored.refused, **refused})
 
 
 def rolled_out_text(asked: RolloutRequest, own: Overrides) -> str:

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from turnloom.models.connections.database import Transaction
 from turnloom.models.errors import NotFound, Unavailable
-from turnloom.models.ledger import conversations, users
+from turnloom.models.ledger import conversations, replays, users
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema.revisions import migrated_packs
 from turnloom.tools.pack_index import known_packs
@@ -13,7 +13,8 @@ from turnloom.tools.pack_index import known_packs
 def erase_conversation(db: Transaction, tenant_id: UUID, conversation_id: str) -> None:
     """Erase the content of a conversation. Its turns, statuses, times and audit chain stay, without text.
 
-    A shipped pack erases its part even if it is no longer enabled.
+    A shipped pack erases its part even if it is no longer enabled. Recordings and replays of it are removed; of a
+    conversation of another system there is nothing else.
 
     Raises:
         NotFound: the tenant has no such conversation.
@@ -27,7 +28,12 @@ def erase_conversation(db: Transaction, tenant_id: UUID, conversation_id: str) -
             " these packs in TURNLOOM_PACKS",
             code="pack_missing",
         )
-    conversations.erase(db, tenant_id, conversation_id)
+    was_recorded = replays.erase(db, tenant_id, conversation_id)
+    try:
+        conversations.erase(db, tenant_id, conversation_id)
+    except NotFound:
+        if not was_recorded:
+            raise
     for pack in packs:
         erase = getattr(pack.part("store"), "erase", None)
         if erase is not None:
@@ -44,7 +50,7 @@ def erase_user(db: Transaction, tenant_id: UUID, user_id: str) -> int:
         Conflict: a turn of one of these conversations is being worked on; nothing is erased.
         Unavailable: a pack has tables in the database and is not enabled in this process.
     """
-    theirs = conversations.of_person(db, tenant_id, user_id)
+    theirs = sorted({*conversations.of_person(db, tenant_id, user_id), *replays.of_person(db, tenant_id, user_id)})
     for conversation_id in theirs:
         erase_conversation(db, tenant_id, conversation_id)
     if not users.remove_user(db, tenant_id, user_id) and not theirs:

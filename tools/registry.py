@@ -124,13 +124,15 @@ class Tool:
     """The extra of the package `turnloom` that brings its libraries. Without them no plan is offered the tool."""
 
     def __post_init__(self) -> None:
-        """Refuse a rate that cannot be read, and a cache for a tool that does more than read or needs approval."""
+        """Refuse a rate that cannot be read, and a cache or a formatter that does more than read."""
         for rate in (self.per_user, self.per_tenant):
             if rate is not None:
                 try:
                     checked(rate)
                 except ValueError as error:
                     raise TypeError(f"tool {self.name}: {error}") from None
+        if self.formatter and self.effect != "read":
+            raise TypeError(f"tool {self.name}: a formatter makes the output of an answer, so it only reads")
         if self.cache_s is not None and (self.effect != "read" or self.requires_approval):
             raise TypeError(f"tool {self.name}: `cache_s` needs a tool that reads and requires no approval")
 

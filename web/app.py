@@ -28,6 +28,7 @@ from turnloom.web import (
     own_texts,
     pictures,
     quality,
+    replays,
     request_ids,
     rollouts,
     security_headers,
@@ -88,7 +89,7 @@ def create_app() -> APIFlask:
     errors.handle_errors(app)
     openapi.document(app)
     of_turns = (turns, turn_search, pictures, traces, approvals, feedback, event_stream)
-    of_tenants = (conversations, takeover, usage, users, catalogue, own_texts, quality, rollouts, sign_in)
+    of_tenants = (conversations, takeover, usage, users, catalogue, own_texts, quality, rollouts, replays, sign_in)
     for part in (*of_turns, *of_tenants, completions, assistant, channels, health, metrics, operations, openapi, page):
         app.register_blueprint(part.blueprint)
     return app

@@ -26,7 +26,7 @@ _A_WEEK_S = 604_800
 _REFERENCE = "#/components/schemas/"
 _TEXT = {"type": "string"}
 _IDEMPOTENCY_KEY = {"name": "Idempotency-Key", "in": "header", "schema": {**_TEXT, "maxLength": 128}}
-_ANYWHERE_404 = ("/v1/turns", "/v1/audit", "/v1/connections", "/v1/chat/completions", "/api/ai/chat")
+_ANYWHERE_404 = ("/v1/turns", "/v1/audit", "/v1/connections", "/v1/replays", "/v1/chat/completions", "/api/ai/chat")
 """Addresses without an id, with something in the request that may not exist."""
 _DESCRIPTION = """
 Errors are `application/problem+json` (RFC 9457); `code` is the stable name of an error. A key sees nothing of another
@@ -99,6 +99,7 @@ def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     _complete_takeover(spec["paths"])
     for path in ("/v1/conversations/{conversation_id}", "/v1/users/{user_id}"):
         spec["paths"][path]["delete"]["responses"]["409"] = _problem("A turn is in work")
+    _complete_replays(spec["paths"])
     _complete_front(spec["paths"])
     _complete_console(spec["paths"]["/v1/console/session"])
     show_text = spec["paths"]["/v1/prompts/{name}"]["get"]
@@ -121,6 +122,16 @@ def _complete_console(operations: dict[str, Any]) -> None:
     operations["post"]["responses"]["429"] = _problem("Too many tries to sign in from this address")
     for verb in ("get", "delete"):
         operations[verb]["security"] = [{"session": []}]
+
+
+def _complete_replays(paths: dict[str, Any]) -> None:
+    """Describe what a replay may refuse."""
+    report, cancel = (
+        paths["/v1/replays/{replay_id}/report.html"]["get"],
+        paths["/v1/replays/{replay_id}/cancel"]["post"],
+    )
+    report["responses"]["409"] = _problem("The replay has not ended, or its report is being made")
+    cancel["responses"]["409"] = _problem("The replay is finished")
 
 
 def _complete_front(paths: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from uuid import UUID
 from turnloom.models.connections.database import statement
 from turnloom.models.connections.redis import append_delta, settle_deltas
 from turnloom.models.contracts.material import Material
-from turnloom.models.contracts.turn import Again, Bound, FinalTurnStatus
+from turnloom.models.contracts.turn import Again, Bound
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import replies, turns
 from turnloom.models.ledger.turns import Ending, FinishedTurn
@@ -25,23 +25,18 @@ from turnloom.planner.llm.metering import Meter
 from turnloom.planner.loop import Move, next_move
 from turnloom.planner.memory.slot_state import settled
 from turnloom.planner.prompts import shipped
-from turnloom.planner.reply.aggregation import STEP, aggregated, aggregation
 from turnloom.planner.reply.apologies import apology
 from turnloom.planner.reply.reply_input import ReplyInput, prepared
 from turnloom.planner.reply.responder import asks_llm, compose
-from turnloom.tools.context import ToolContext
-from turnloom.tools.runner import run
 from turnloom.workers.broker.app import app
 from turnloom.workers.dispatch import dispatch_deliveries, dispatch_turns, send
 from turnloom.workers.turns.accounting import metered
+from turnloom.workers.turns.endings import final_status, with_output
 from turnloom.workers.turns.llm_slots import llm_slots
 from turnloom.workers.turns.postponement import postpone
 from turnloom.workers.turns.process_parts import registry, tailored
 from turnloom.workers.turns.turn_events import committing, follow
 from turnloom.workers.upkeep.heartbeat import leases
-
-_AGGREGATION_S = 1.0
-"""Time limit of a formatter. It is pure, and also runs after the deadline."""
 
 
 @app.task(name="respond")
@@ -175,41 +170,17 @@ def _prepared(turn_id: UUID, material: Material, bound: Bound | None) -> tuple[R
     agent, tailor = _agent(material), tailored(material.tenant_id, material.conversation_id)
     slots = settled(material.slots, material.steps, agent.slots)
     given = replace(prepared(material, agent, registry(), tailor), bound=bound)
-    return _aggregated(given, turn_id), slots if slots != material.slots else None
+    return with_output(given, turn_id), slots if slots != material.slots else None
 
 
 def _ended(turn_id: UUID, given: ReplyInput, slots: dict[str, Any] | None, meter: Meter) -> _Ended:
     deltas = Deltas(turn_id, given.material.last_event)
     composed = compose(given, meter, deltas)
     deltas.settle()
-    status, error = _status(given.material)
+    status, error = final_status(given.material)
     trace = {"agent": given.agent.source, **composed.trace(), **deltas.trace()}
     ending = Ending(status, composed.reply, trace, output=composed.output, error=error, slots=slots, bound=given.bound)
     return _Ended(ending, composed.missed)
-
-
-def _aggregated(given: ReplyInput, turn_id: UUID) -> ReplyInput:
-    """Add the output of the agent's formatter, if no step of the plan has made it."""
-    call, material = aggregation(given), given.material
-    if call is None:
-        return given
-    context = ToolContext(
-        tenant_id=material.tenant_id,
-        conversation_id=material.conversation_id,
-        turn_id=turn_id,
-        step_id=STEP,
-        attempt=1,
-        idempotency_key=f"{turn_id}/{STEP}",
-        deadline=time.monotonic() + max(material.left_ms / 1000, _AGGREGATION_S),
-        user=material.person,
-        agent=material.agent,
-    )
-    envelope = run(call.tool, call.args, context)
-    if not envelope.ok:
-        log.warning("aggregation.failed", turn_id=str(turn_id), tool=call.tool.name, error=envelope.error)
-        return given
-    steps = [*material.steps, aggregated(call, envelope.data)]
-    return replace(given, material=replace(material, steps=steps))
 
 
 class Deltas:
@@ -235,23 +206,3 @@ class Deltas:
     def trace(self) -> dict[str, float]:
         """Return the time since the first piece, for the trace of what is about to be recorded; nothing without one."""
         return {"streaming_ms": round((time.monotonic() - self._began_at) * 1000, 3)} if self._number else {}
-
-
-def _status(material: Material) -> tuple[FinalTurnStatus, dict[str, str] | None]:
-    """Return the final status. A turn fails if no step succeeded, or if it stopped at its first failure as asked."""
-    stop = material.ending
-    if stop == "paused":
-        return "cancelled", {"code": "paused", "message": "a person took the conversation over, who answers in it"}
-    if stop in ("cancelled", "superseded"):
-        return stop, None
-    statuses = [step.status for step in material.steps]
-    critical = any(step.status == "failed" and step.critical for step in material.steps)
-    stopped = critical and material.on_error == "fail_fast"
-    useful = any(status in ("succeeded", "needs_input") for status in statuses) or not (statuses or stop)
-    useful = useful or bool(material.reply)
-    if useful and not stopped:
-        return "succeeded", None
-    if stop and not stopped:
-        return "failed", {"code": "deadline", "message": "the deadline passed before any step had succeeded"}
-    failed = [step.id for step in material.steps if step.status in ("failed", "unknown")]
-    return "failed", {"code": "steps_failed", "message": f"failed: {', '.join(failed) or 'none could run'}"}

@@ -27,6 +27,17 @@ Moment = Annotated[
 """A time from the database's clock. Pydantic's own form leaves out the decimals of a whole second."""
 
 
+def _read_time(value: Any) -> Any:
+    """Read a time that somebody else wrote; one without a zone is in UTC."""
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
+
+
+GivenMoment = Annotated[Moment, BeforeValidator(_read_time)]
+"""A time that a caller or another system wrote, in RFC 3339; a day means its beginning, without a zone in UTC."""
+
+
 def _as_share(value: Any) -> Any:
     """Read 95 and "95%" as 0.95, as people and language models write it. What is beyond an end is the end."""
     if isinstance(value, str):

@@ -104,9 +104,10 @@ class AuditView(Contract):
     kind: str
     """Of a conversation: `turn.received`, `message.merged`, `message.changed`, `message.hidden`, `plan.recorded`,
     `calls.claimed`, `calls.ended`, `call.delayed`, `approval.requested`, `approval.decided`, `step.decided`,
-    `turn.finished`, `delivery.ended`, `delivery.confirmed`, `delivery.redriven`, `callback.ended`, `callback.redriven`,
-    `feedback.given`, `conversation.paused`, `conversation.resumed`, `message.written`, `conversation.erased`,
-    `conversation.exported`. Of the tenant itself: `tenant.created`, `key.created` and so on."""
+    `turn.cancelled`, `turn.finished`, `delivery.ended`, `delivery.confirmed`, `delivery.redriven`,
+    `callback.ended`, `callback.redriven`, `feedback.given`, `conversation.paused`, `conversation.resumed`,
+    `message.written`, `conversation.erased`, `conversation.exported`. Of the tenant itself: `tenant.created`,
+    `key.created` and so on."""
     content: dict[str, Any] | None
     """None once erased."""
     digest: str

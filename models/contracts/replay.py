@@ -42,6 +42,8 @@ class StepRecord(Contract):
     result: Any = None
     error: dict[str, Any] | None = None
     duration_ms: float = 0.0
+    ended_at: Moment | None = None
+    """When a recorded one ended; None if that is not known, and in a replay."""
     revision: int = 1
     recorded: str | None = None
     """In a replay: the id of the recorded step whose result it took; None if there was none, or for a recorded step."""

@@ -11,6 +11,7 @@ Scope = Literal[
     "users:read",
     "users:write",
     "operations:read",
+    "replays:write",
     "admin",
 ]
 """The rights of a key. `turns:write` posts messages, `turns:read` reads turns and conversations,
@@ -18,6 +19,7 @@ Scope = Literal[
 `conversations:write` takes conversations over: it pauses and resumes them, and writes in place of the agent,
 `users:read` reads the directory of users, `users:write` changes it, their grants and accounts,
 `operations:read` reads what belongs to no tenant or to all: queues, workers, rates, errors; it is for operators,
+`replays:write` replays recorded conversations and reads the reports,
 `admin` reads across conversations of the tenant."""
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)

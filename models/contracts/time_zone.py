@@ -8,13 +8,14 @@ from pydantic import AfterValidator
 
 
 @lru_cache
-def _timezones() -> frozenset[str]:
+def known_timezones() -> frozenset[str]:
+    """Return the names of all time zones."""
     # The standard library reads the whole directory of time zones with every call.
     return frozenset(available_timezones())
 
 
 def _known_timezone(name: str) -> str:
-    if name not in _timezones():
+    if name not in known_timezones():
         raise ValueError("not an IANA time zone; write one such as 'Asia/Jerusalem'")
     return name
 
@@ -22,5 +23,5 @@ def _known_timezone(name: str) -> str:
 Timezone = Annotated[str, AfterValidator(_known_timezone)]
 """An IANA time zone, such as Asia/Jerusalem."""
 
-TimezoneHint = Annotated[str | None, AfterValidator(lambda name: name if name in _timezones() else None)]
+TimezoneHint = Annotated[str | None, AfterValidator(lambda name: name if name in known_timezones() else None)]
 """An IANA time zone that a plan may give. An unknown one counts as absent, because the user's own is right then."""

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from turnloom.models.contracts.event import Event, read_events
 from turnloom.models.ledger.recovery import LEASE_MS
 from turnloom.models.ledger.transitions import call
+from turnloom.models.runtime.operators import operator
 from turnloom.models.tables.turns import IS_DUE, TurnRow
 
 
@@ -26,8 +27,14 @@ class ClosedTurn:
 
 
 def close(db: psycopg.Connection, turn_id: UUID, why: Literal["cancelled", "late"]) -> ClosedTurn | None:
-    """Stop the work on a turn. Reads end now; a running call with an effect ends by itself. None: the turn is final."""
-    return read_closed(call(db, "close_turn", turn=turn_id, ending=why, superseded_by=None, lease_ms=LEASE_MS))
+    """Stop the work on a turn. Reads end now; a running call with an effect ends by itself. None: the turn is final.
+
+    The audit log records who cancels a turn.
+    """
+    if why == "late":
+        return read_closed(call(db, "close_turn", turn=turn_id, ending=why, superseded_by=None, lease_ms=LEASE_MS))
+    by = operator()
+    return read_closed(call(db, "cancel_turn", turn=turn_id, key=by.key_id, by=by.name, lease_ms=LEASE_MS))
 
 
 def read_closed(found: dict[str, Any] | None) -> ClosedTurn | None:

@@ -77,6 +77,17 @@ def test_a_function_without_a_docstring_is_no_tool() -> None:
         tool("sample.find", effect="read")(find)
 
 
+def test_a_formatter_only_reads() -> None:
+    """It also runs where nothing may be changed: in a replay, and after the deadline."""
+
+    def format_it(query: Query, context: ToolContext) -> Found:
+        """Format a thing."""
+        return Found(name="x")
+
+    with pytest.raises(TypeError, match="it only reads"):
+        tool("sample.format", effect="write", formatter=True)(format_it)
+
+
 def test_a_name_is_taken_once() -> None:
     """A second module cannot replace a tool."""
 

@@ -17,8 +17,11 @@ from turnloom.models.connections.database import Transaction, transaction
 from turnloom.models.contracts.scope import SCOPES
 from turnloom.models.ledger import keys, tenants
 from turnloom.models.ledger.keys import Caller
+from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import ROOT
+from turnloom.models.tables.replays import ReplayRow
 from turnloom.web.auth import KnownKeys
+from turnloom.workers.replay.report import report
 
 _WEBHOOK = "/v1/channels/<channel>/<account>"  # the provider's signature is the key: tests/web/test_channels.py
 _SIGN_IN = "/v1/console/session"  # a key or the cookie: tests/web/test_sign_in.py
@@ -60,6 +63,15 @@ def test_every_route_wants_a_key(app: APIFlask) -> None:
             assert answer.content_type == f"application/{shape}"
 
 
+def _ended_replay() -> str:
+    """Make a replay of ours that has ended."""
+    with transaction() as db:
+        ours, made = tenants.ensure(db, "ours"), report([]).model_dump(mode="json")
+        row = ReplayRow(tenant_id=ours, id=new_id(), status="finished", options={}, report=made)
+        db.add(row)
+    return str(row.id)
+
+
 def test_other_tenants_things_do_not_exist(app: APIFlask, client: FlaskClient, key: KeyMaker) -> None:
     """Every route that names a thing answers 404 to another tenant's key, and does not to its owner's."""
     body = {"message": "mine", "conversation_id": "mine", "message_id": "m1"}
@@ -67,6 +79,7 @@ def test_other_tenants_things_do_not_exist(app: APIFlask, client: FlaskClient, k
     client.put("/v1/users/mine", json={"name": "Mine"})
     client.put("/v1/users/mine/accounts/cal", json={})
     names = {"turn_id": turn_id, "conversation_id": "mine", "step_id": "a", "user_id": "mine", "integration": "cal"}
+    names["replay_id"] = _ended_replay()
     stranger, walked = key(tenant="theirs"), 0
 
     for method, rule in _guarded(app):
@@ -96,6 +109,7 @@ def test_postgres_itself_keeps_tenants_apart(
     client.put("/v1/users/mine", json={"name": "Mine"})
     client.put("/v1/users/mine/accounts/cal", json={})
     names = {"turn_id": turn_id, "conversation_id": "mine", "step_id": "a", "user_id": "mine", "integration": "cal"}
+    names["replay_id"] = _ended_replay()
     key(tenant="theirs")
     with transaction() as db:
         theirs = tenants.find(db, "theirs").id
@@ -184,6 +198,10 @@ def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMa
         ("PUT", "/v1/users/x/accounts/y", "users:write"),
         ("DELETE", "/v1/users/x/accounts/y", "users:write"),
         ("PUT", "/v1/connections", "users:write"),
+        ("POST", "/v1/replays", "replays:write"),
+        ("GET", "/v1/replays/x", "replays:write"),
+        ("GET", "/v1/replays/x/report.html", "replays:write"),
+        ("POST", "/v1/replays/x/cancel", "replays:write"),
         ("GET", "/v1/tools", "turns:read"),
         ("GET", "/v1/agents", "turns:read"),
         ("PUT", "/v1/turns/x/feedback", "turns:write"),

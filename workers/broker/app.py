@@ -58,6 +58,7 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
                 "turnloom.workers.delivery",
                 "turnloom.workers.callbacks",
                 "turnloom.workers.recovery",
+                "turnloom.workers.replay.tasks",
             ),
             *(
                 "turnloom.workers.upkeep.heartbeat",
@@ -106,6 +107,11 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
                 "task": "keep_quality",
                 "schedule": 1800.0,
                 "options": {"queue": "maintenance", "expires": 1800},
+            },
+            "resume_replays": {
+                "task": "resume_replays",
+                "schedule": 10.0,
+                "options": {"queue": "maintenance", "expires": 10},
             },
             "clean_up": {"task": "clean_up", "schedule": 60.0, "options": {"queue": "tools.io", "expires": 60}},
         },

@@ -38,6 +38,7 @@ COMMANDS = {
     "redrive": "turnloom.workers.cli.redrive:redrive",
     "plan": "turnloom.workers.cli.catalogue:plan",
     "eval": "turnloom.workers.cli.eval:evaluate",
+    "replay": "turnloom.workers.cli.replay:replay",
     "simulate": "turnloom.workers.cli.simulate:simulate",
     "tools": "turnloom.workers.cli.tools:tools",
     "agents": "turnloom.workers.cli.catalogue:agents",

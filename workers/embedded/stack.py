@@ -66,8 +66,8 @@ class Stack:
     """The whole service as child processes, while the context is open.
 
     Attributes: `url`, `flower_url` (None without Flower), `dev_key`, `servers`, `processes` (by name: web, web-2 …,
-    beat, worker-plan, worker-plan-2 …, worker-io-1 …, worker-cpu, flower) and `environment`, which makes another
-    process of ours use this stack.
+    beat, worker-plan, worker-plan-2 …, worker-io-1 …, worker-cpu, worker-replay, flower) and `environment`, which makes
+    another process of ours use this stack.
     """
 
     def __init__(self, options: StackOptions, told: Told = tell_nobody) -> None:
@@ -230,6 +230,7 @@ class Stack:
         commands = {
             "beat": beat_command(),
             "worker-cpu": worker_command(["tools.cpu"], name="worker-cpu", pool="prefork", concurrency=2),
+            "worker-replay": worker_command(["replay"], name="worker-replay", pool="threads", concurrency=2),
         }
         for name, queues in threads.items():
             commands[f"worker-{name}"] = worker_command(queues, name=f"worker-{name}", pool="threads", concurrency=16)

@@ -25,7 +25,7 @@ from turnloom.models.contracts.replay import (
 )
 from turnloom.workers.replay.charts import aspect_bars, histogram, outcome_bar
 from turnloom.workers.replay.plan_drawing import draw
-from turnloom.workers.replay.report_table import UNITS, change_text, verdict_text
+from turnloom.workers.replay.report_words import UNITS, change_text, verdict_text
 
 _MOST_TURNS = 200
 _MOST_CHANGES = 15

@@ -5,19 +5,12 @@ from typing import Any
 
 import click
 
-from turnloom.models.contracts.replay import FigureChange, FigureName, ReplayReport, ReportedTurn
+from turnloom.models.contracts.replay import FigureChange, ReplayReport, ReportedTurn
 from turnloom.tools.command_output import print_rows
+from turnloom.workers.replay.report_words import UNITS, change_text, verdict_text
 
 _MOST_CHANGES = 20
 _MOST_TURNS = 50
-
-UNITS: Mapping[FigureName, tuple[str, str]] = {
-    "latency_ms": ("predicted latency", "{:,.0f} ms"),
-    "tokens": ("tokens", "{:,.0f}"),
-    "llm_calls": ("calls of the language model", "{:,.2g}"),
-    "cost": ("cost", "${:,.6f}"),
-}
-"""How to name a figure and to write its values."""
 
 
 def show_report(report: ReplayReport) -> None:
@@ -34,22 +27,6 @@ def show_report(report: ReplayReport) -> None:
     if len(report.listed) > _MOST_TURNS:
         click.echo(f"… and {len(report.listed) - _MOST_TURNS:,} more; --json and --html show them")
     click.echo(f"\n{verdict_text(report)}")
-
-
-def verdict_text(report: ReplayReport) -> str:
-    """Return the verdict, with the interval of the share and how much of it is figures only."""
-    low, high = report.different.low, report.different.high
-    sentences = [report.verdict]
-    if report.turns:
-        sentences.append(f"With 95 % confidence the share is between {low:.1%} and {high:.1%}")
-    if report.only_figures:
-        sentences.append(f"{report.only_figures:,} differ in usage or predicted latency only")
-    return ". ".join(sentences) + "."
-
-
-def change_text(before: float, after: float) -> str:
-    """Return by how much a value has changed, such as `+12.5%`; empty if it was 0."""
-    return f"{after / before - 1:+.1%}" if before else ""
 
 
 def _section(title: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -101,7 +78,7 @@ def _tools(report: ReplayReport) -> list[dict[str, Any]]:
 
 def _changes(report: ReplayReport) -> list[dict[str, Any]]:
     return [
-        {"aspect": each.aspect, "what": _line(each.subject), "how": each.kind, "turns": each.turns}
+        {"aspect": each.aspect, "what": _line(each.subject) or "the turn", "how": each.kind, "turns": each.turns}
         for each in report.changes[:_MOST_CHANGES]
     ]
 

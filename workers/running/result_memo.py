@@ -46,8 +46,16 @@ def memoised(finished: FinishedStep, tool: Tool, args: dict[str, Any], context: 
     key = input_hash(tool, args, context.user)
     if key is None or finished.status != "succeeded" or len(orjson.dumps(finished.result)) > MAX_RESULT_BYTES:
         return replace(finished, input_hash=key)
-    for_s = tool.remembered_s if tool.effect != "read" else min(tool.remembered_s, _left_of_day_s(context.user))
+    for_s = kept_s(tool, local_now(context.user))
     return replace(finished, input_hash=key, remember={"tool": tool.name, "args": args, "for_s": for_s})
+
+
+def kept_s(tool: Tool, now: datetime) -> float:
+    """Return for how many seconds a tool's result is kept from now on. `now` is in the person's time zone."""
+    if tool.effect != "read":
+        return tool.remembered_s
+    midnight = datetime.combine(now.date() + timedelta(days=1), time(), now.tzinfo)
+    return min(tool.remembered_s, midnight.timestamp() - now.timestamp())
 
 
 def _is_always_made(tool: Tool) -> bool:
@@ -79,9 +87,3 @@ def _look_up(tool: Tool, key: str, context: ToolContext) -> Any:
     except ValidationError:
         return None  # it is from an earlier release of the tool
     return known
-
-
-def _left_of_day_s(user: dict[str, Any]) -> float:
-    now = local_now(user)
-    midnight = datetime.combine(now.date() + timedelta(days=1), time(), now.tzinfo)
-    return midnight.timestamp() - now.timestamp()

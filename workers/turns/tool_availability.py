@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from turnloom.models.ledger.access_cache import recent_access_of
 from turnloom.models.ledger.integrations import NO_ACCESS, UserAccess
@@ -27,18 +28,30 @@ def offer(turn: ClaimedTurn, tools: Registry) -> ToolAvailability:
     Raises:
         Unavailable: Postgres does not answer.
     """
-    user_id = turn.person.get("id")
-    access = NO_ACCESS
+    access = access_for(turn.tenant_id, turn.person.get("id"), tools)
+    found = granted(tools, turn.person.get("id"), access)
+    return ToolAvailability(found.tools, {**found.unavailable, **_down(found.tools.tools, access)})
+
+
+def access_for(tenant_id: UUID, user_id: str | None, tools: Registry) -> UserAccess:
+    """Return what a user allows these tools to do.
+
+    Raises:
+        Unavailable: Postgres does not answer.
+    """
     scopes = frozenset[str]().union(*(tool.scopes for tool in tools.tools.values()))
-    if user_id and scopes:
-        access = recent_access_of(turn.tenant_id, user_id, scopes)
+    return recent_access_of(tenant_id, user_id, scopes) if user_id and scopes else NO_ACCESS
+
+
+def granted(tools: Registry, user_id: str | None, access: UserAccess) -> ToolAvailability:
+    """Return which of these tools the user has granted."""
     barred = {
         name: {"code": "SCOPES_MISSING", "scopes": sorted(missing)} if user_id else {"code": "UNAUTHORIZED"}
         for name, tool in tools.tools.items()
         if (missing := tool.scopes - access.scopes)
     }
     open_ = {name: tool for name, tool in tools.tools.items() if name not in barred}
-    return ToolAvailability(Registry(open_), {**barred, **_down(open_, access)})
+    return ToolAvailability(Registry(open_), barred)
 
 
 def _down(tools: Mapping[str, Tool], access: UserAccess) -> dict[str, dict[str, Any]]:

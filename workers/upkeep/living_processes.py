@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from turnloom.models.connections.database import transaction
 from turnloom.models.connections.redis import beat_lives
 from turnloom.models.ledger import workers
-from turnloom.workers.broker.queues import QUEUES
+from turnloom.workers.broker.queues import LIVE_QUEUES, QUEUES
 from turnloom.workers.dispatch import ALIVE
 
 
@@ -20,8 +20,8 @@ class LivingProcesses:
 
     @property
     def unserved(self) -> tuple[str, ...]:
-        """The queues that no living worker takes from."""
-        return tuple(queue for queue, slots in self.slots.items() if not slots)
+        """The queues that turns need and that no living worker takes from."""
+        return tuple(queue for queue in LIVE_QUEUES if not self.slots.get(queue))
 
     @property
     def lacking(self) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from turnloom.models.connections.database import transaction
-from turnloom.models.ledger import channel_items, conversations
+from turnloom.models.ledger import channel_items, conversations, replays
 from turnloom.tools.erasure import erase_conversation
 
 _BATCH = 200
@@ -38,6 +38,12 @@ def prune_channel_items(age_s: int) -> int:
         total += removed
         if removed < _BATCH:
             return total
+
+
+def prune_replays(tenant_id: UUID | None, age_s: int) -> int:
+    """Remove replays and conversations of other systems that were made that long ago. Returns how many."""
+    with transaction() as db:
+        return replays.prune(db, tenant_id, age_s)
 
 
 def _idle(tenant_id: UUID | None, age_s: int, after: tuple[UUID, str] | None) -> list[tuple[UUID, str]]:

@@ -58,6 +58,18 @@ begin
   return jsonb_build_object('turn', t.id, 'respond', t.attempt + 1, 'events', hot.append_events(t, v_events, v_at));
 end $$;
 
+-- Ends the work on a turn because somebody asks for that, with its audit record. Out: as hot.close_turn.
+create function hot.cancel_turn(p_turn uuid, p_key uuid, p_by text, p_lease_ms int) returns jsonb language plpgsql as $$
+declare
+  v_closed jsonb := hot.close_turn(p_turn, 'cancelled', null, p_lease_ms);
+begin
+  if v_closed ->> 'respond' is not null then
+    perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'turn.cancelled',
+                             jsonb_strip_nulls(hot.who(p_key, p_by))) from turns t where t.id = p_turn;
+  end if;
+  return v_closed;
+end $$;
+
 -- What a turn is answered from: of the steps that started early only those that its plan holds.
 -- Null: there is no such turn. Out: the fields of models/ledger/replies.py.
 create function hot.reply_material(p_turn uuid) returns jsonb language sql stable as $$

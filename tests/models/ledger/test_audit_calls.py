@@ -13,6 +13,7 @@ from tests.models.ledger.stopping import WRITE, claim, close, end, lose, record
 from tests.models.ledger.taking_over import pause
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.ledger import audit, conversations, recovery
+from turnloom.models.runtime.operators import Operator, acting
 from turnloom.models.tables.audit import AuditRow
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -103,7 +104,7 @@ def test_a_write_that_ends_after_its_turn_is_recorded() -> None:
     end(turn.id, closed.respond)
     record(turn.id, "w")
 
-    assert kinds()[2:] == ["calls.claimed", "turn.finished", "calls.ended"]
+    assert kinds()[2:] == ["calls.claimed", "turn.cancelled", "turn.finished", "calls.ended"]
     assert [(call["step"], call["status"]) for call in calls()] == [("w", "succeeded")]
 
 
@@ -121,7 +122,7 @@ def test_a_write_that_ends_after_its_conversation_was_erased_is_recorded() -> No
     record(turn.id, "w")
 
     assert kinds()[-2:] == ["conversation.erased", "calls.ended"]
-    assert [row.content is None for row in records()] == [True, True, True, True, False, False]
+    assert [row.content is None for row in records()] == [True] * 5 + [False] * 2
 
 
 def test_a_write_whose_worker_was_lost_is_recorded_as_unknown() -> None:
@@ -193,3 +194,15 @@ def test_a_takeover_that_stops_a_call_leaves_one_chain() -> None:
     pause()
 
     assert kinds()[-2:] == ["calls.ended", "conversation.paused"]
+
+
+def test_who_cancels_a_turn_is_recorded() -> None:
+    """A second time changes nothing, and nobody cancels a turn that is late."""
+    turn, other = running_turn(step("a")), running_turn(step("a"), conversation_id="c2")
+    with acting(Operator(name="Dana")):
+        close(turn.id)
+        close(turn.id)
+        close(other.id, "late")
+
+    assert [row.content for row in records("turn.cancelled")] == [{"by": "Dana"}]
+    assert records("turn.cancelled", "c2") == []

@@ -6,7 +6,7 @@ from alembic.script import ScriptDirectory
 
 from tests.factories import make_tenant, open_turn
 from turnloom.models.connections.database import transaction
-from turnloom.models.ledger import audit
+from turnloom.models.ledger import audit, tenant_audit
 from turnloom.models.ledger.audit import Scope
 from turnloom.models.runtime.settings import ROOT, settings
 from turnloom.models.schema.functions import installed
@@ -96,7 +96,7 @@ def test_earlier_erasures_are_recorded_as_such(owner_url: str) -> None:
     for conversation_id in ("erased", "blanked", "whole"):
         open_turn(tenant_id, conversation_id=conversation_id)
     with psycopg.connect(owner_url) as db:
-        db.execute("UPDATE audit SET content = NULL WHERE conversation_id <> 'whole'")
+        db.execute("UPDATE audit SET content = NULL WHERE conversation_id IN ('erased', 'blanked')")
         db.execute("UPDATE conversations SET erased_at = now() WHERE id = 'erased'")
 
     for _ in range(2):
@@ -109,3 +109,17 @@ def test_earlier_erasures_are_recorded_as_such(owner_url: str) -> None:
         records = audit.page(db, tenant_id, "erased", 0, 10)
     assert found == {"blanked": 1}
     assert [(record.kind, record.content) for record in records[1:]] == [("conversation.erased", {"through": 1})]
+
+
+def test_a_tenants_own_audit_chain_goes_on_after_a_return_to_an_older_release(owner_url: str) -> None:
+    """Going back removes no record, and going forward again finds the end of the chain."""
+    tenant_id = make_tenant()
+    for _ in range(2):
+        downgrade(owner_url, "0034")
+        upgrade(owner_url)
+        with transaction() as db:
+            tenant_audit.append(db, tenant_id, "limits.set", {})
+
+    with transaction() as db:
+        assert audit.verify(db, tenant_id, "") == []
+        assert [row.seq for row in audit.page(db, tenant_id, "", 0, 10)] == [1, 2, 3]

@@ -1,0 +1,133 @@
+"""A replay is made from a request: what it replays is chosen and kept, and the texts that it uses are checked."""
+
+import random
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from uuid import UUID
+
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.foreign import ForeignConversation
+from turnloom.models.contracts.override import LARGEST_TEXT, NO_OVERRIDES
+from turnloom.models.contracts.replay_request import ReplayOptions, ReplayRequest
+from turnloom.models.errors import Invalid, NotFound
+from turnloom.models.ledger import recorded, replays
+from turnloom.models.ledger.override_cache import read_overrides
+from turnloom.models.ledger.replays import NewConversation
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.tenant_texts import Tailored, tailor, with_texts
+from turnloom.workers.dispatch import send
+
+_AT_ONCE = 64
+"""Most tasks that work on one replay. Each takes one conversation after another."""
+_UNUSED = ("golden", "offline")
+"""Folders under prompts/ whose texts no agent is told."""
+
+
+def make(tenant_id: UUID, request: ReplayRequest, *, by_operator: bool = False) -> UUID:
+    """Record a replay and send it to the workers. Returns its id.
+
+    Only an operator may name a language model that the settings do not: it is asked for at the default endpoint.
+
+    Raises:
+        Invalid: a text cannot be used, or no agent, or no language model of the settings, has the name.
+        NotFound: there is nothing to replay.
+    """
+    own = {name: override.text for name, override in read_overrides(tenant_id).texts.items()}
+    texts = own | request.prompts
+    _check(request, texts)
+    if not by_operator:
+        _check_model(request)
+    options = ReplayOptions(
+        **request.model_dump(include=set(ReplayOptions.model_fields) & set(ReplayRequest.model_fields)),
+        texts=texts,
+        changed=sorted(request.prompts),
+        source="ledger" if request.conversations is None else "request",
+    )
+    with transaction(tenant_id) as db:
+        if request.conversations is None:
+            assert request.since is not None
+            found = recorded.find(db, tenant_id, request.since, request.until, request.agent)
+            kept = replays.kept(db, tenant_id, request.since, request.until, request.agent)
+            listed = [NewConversation(each) for each in found] + [_foreign(each) for each in kept]
+        else:
+            listed = [_foreign(each) for each in request.conversations]
+        listed = _sampled(listed, request)
+        if not listed:
+            raise NotFound("there is no recorded conversation of this time and agent")
+        replay_id = replays.make(db, tenant_id, options.model_dump(mode="json"), listed)
+    dispatch(replay_id, len(listed))
+    return replay_id
+
+
+def dispatch(replay_id: UUID, conversations: int) -> None:
+    """Send tasks for a replay. If the broker is out, they are sent later."""
+    for _ in range(min(conversations, _AT_ONCE)):
+        send("replay", replay_id, queue="replay")
+
+
+def tailored(texts: Mapping[str, str]) -> Tailored:
+    """Return the agents and prompts with these texts over the shipped ones."""
+    return with_texts(tailor(NO_OVERRIDES), texts)
+
+
+def changed_texts(folder: Path) -> dict[str, str]:
+    """Return the texts of a folder like prompts/ that differ from the shipped ones.
+
+    Raises:
+        Invalid: the folder has no texts, or changes some that no agent is told.
+    """
+    paths = [path for path in sorted(folder.rglob("*")) if path.suffix in (".j2", ".yaml")]
+    if not paths:
+        raise Invalid(f"{folder} has no texts; make it like prompts/, such as {folder}/planning/message.j2")
+    found = {}
+    for path in paths:
+        name, text = path.relative_to(folder), _text(path)
+        shipped = settings().prompts_dir / name
+        if shipped.is_file() and shipped.read_text("utf-8") == text:
+            continue
+        if name.parts[0] in _UNUSED:
+            raise Invalid(f"{path}: a replay cannot change the texts under {name.parts[0]}/")
+        found[name.with_suffix("").as_posix()] = text
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.read(LARGEST_TEXT + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise Invalid(f"{path} cannot be read: {error}") from error
+
+
+def _check(request: ReplayRequest, texts: Mapping[str, str]) -> None:
+    made = tailored(texts)
+    if refused := [made.refused[name] for name in sorted(request.prompts) if name in made.refused]:
+        raise Invalid("; ".join(refused))
+    if request.agent is not None:
+        try:
+            made.agents.get(request.agent)
+        except NotFound as error:
+            raise Invalid(str(error)) from error
+
+
+def _check_model(request: ReplayRequest) -> None:
+    if request.model not in (None, *settings().llm_names):
+        allowed = ", ".join(settings().llm_names)
+        raise Invalid(f"there is no language model {request.model!r}; TURNLOOM_LLM_MODELS allows {allowed}")
+
+
+def _foreign(conversation: ForeignConversation) -> NewConversation:
+    return NewConversation(conversation.conversation_id, conversation)
+
+
+def _sampled(listed: list[NewConversation], request: ReplayRequest) -> list[NewConversation]:
+    if request.sample is None or request.sample >= len(listed):
+        return listed
+    chosen = random.Random(request.seed).sample(range(len(listed)), request.sample)  # noqa: S311 - to be repeatable
+    return [listed[place] for place in sorted(chosen)]
+
+
+def is_in_time(at: datetime, options: ReplayOptions) -> bool:
+    """Return whether a turn that was received then is to be replayed."""
+    return (options.since is None or at >= options.since) and (options.until is None or at < options.until)
