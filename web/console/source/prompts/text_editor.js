@@ -3,12 +3,13 @@
 import { call } from "../api.js";
 import { announce, fill, h, say } from "../dom.js";
 import { moment } from "../format.js";
+import { replayWithText } from "../replays/replays_page.js";
 
-/** The editor. `onChange` is called when another text is in effect. */
+/** The editor. `onChange` is called when another text is in effect; `mayReplay`: whether the key may make replays. */
 export class TextEditor {
   #told = null;
 
-  constructor({ onChange }) {
+  constructor({ onChange, mayReplay }) {
     Object.assign(this, { onChange, name: undefined });
     const button = (words, act, kind) => h("button", { type: "button", class: kind, on: { click: () => this.#try(act) } }, words);
     this.title = h("h2", {}, "");
@@ -20,7 +21,7 @@ export class TextEditor {
     this.remove = button("Go back to the shipped text", () => this.#remove());
     this.turn = h("input", { id: "trial", type: "text", maxlength: "64", placeholder: "Id of a turn", spellcheck: "false" });
     this.trial = h("label", { class: "hint", for: "trial" }, "Preview with the results of a recorded turn: ", this.turn);
-    this.actions = h("div", { class: "row" }, button("Check and preview", () => this.#check()), this.set, this.remove, this.trial);
+    this.actions = h("div", { class: "row" }, button("Check and preview", () => this.#check()), mayReplay && button("Replay a sample with it", () => this.#replay()), this.set, this.remove, this.trial);
     this.below = h("div", { class: "below" });
     const back = h("a", { class: "button quiet back", href: "#/prompts" }, "← All texts");
     const label = h("label", { class: "unseen", for: "text" }, "Text");
@@ -79,6 +80,11 @@ export class TextEditor {
     const told = await call("POST", "v1/prompts/check", { name: this.name, text: this.text.value, ...(turn && { turn_id: turn }) });
     const previews = told.preview.map((text, place) => folded(`Preview ${place + 1}`, text, place === 0));
     fill(this.outcome, h("p", { class: told.usable ? "good" : "problem" }, told.usable ? `It can be used, as ${told.source}.` : told.reason), warnings(told.warnings), previews);
+  }
+
+  async #replay() {
+    await replayWithText(this.name, this.text.value);
+    location.hash = "#/replays";
   }
 
   async #set() {
