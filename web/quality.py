@@ -1,7 +1,7 @@
 """Report how a tenant's turns went."""
 
 from datetime import UTC, date, datetime, timedelta
-from typing import Self
+from typing import Annotated, Self
 
 from apiflask import APIBlueprint
 from flask import Response
@@ -19,6 +19,8 @@ _USUAL, _LONGEST = timedelta(days=7), timedelta(days=31)
 _FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 """No turn has an id from before or after these moments."""
 
+Name = Annotated[str, Field(max_length=300, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
 blueprint = APIBlueprint("quality", __name__, url_prefix="/v1/metrics", tag="Metrics")
 
 
@@ -29,7 +31,7 @@ class QualityQuery(Contract):
     """Turns received before this moment; by default now."""
     since: AwareDatetime = Field(default_factory=lambda given: max(_FIRST, given["until"] - _USUAL), ge=_FIRST)
     """Turns received from this moment on; by default seven days before the end."""
-    agent: str | None = None
+    agent: Name | None = None
     """Only turns with this agent."""
     by: QualityBy = "agent"
 
@@ -50,9 +52,9 @@ class TrendQuery(Contract):
 
     since: date = Field(default_factory=_usual_first_day)
     """First day (UTC); by default 29 days before today."""
-    agent: str | None = None
+    agent: Name | None = None
     """Only turns with this agent."""
-    version: str = ""
+    version: Name = ""
     """Only turns in which this text or language model took part, such as `agents/hotel@3`."""
 
 

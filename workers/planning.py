@@ -149,6 +149,7 @@ def _plan_as(turn: ClaimedTurn, agent: AgentProfile, meter: Meter) -> _Own | Non
         return _go_on(turn, agent, meter, plan, PlanOrigin("caller", {"agent": agent.source}))
     offered = offer(turn, tools)
     recalled = recall(turn, agent, offered.tools)
+    meter.made_for(recalled.now)
     context = with_knowledge(turn, replace(recalled, unavailable=offered.unavailable), meter)
     if context is None:
         return None

@@ -175,6 +175,7 @@ def _prepared(turn_id: UUID, material: Material, bound: Bound | None) -> tuple[R
 
 def _ended(turn_id: UUID, given: ReplyInput, slots: dict[str, Any] | None, meter: Meter) -> _Ended:
     deltas = Deltas(turn_id, given.material.last_event)
+    meter.made_for(given.now)
     composed = compose(given, meter, deltas)
     deltas.settle()
     status, error = final_status(given.material)

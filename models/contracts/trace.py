@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from turnloom.models.contracts.base import Contract, Moment
 from turnloom.models.contracts.feedback import Feedback
+from turnloom.models.contracts.recording import RecordedTexts
 
 
 class PlanTrace(Contract):
@@ -33,6 +34,8 @@ class CallTrace(Contract):
     duration_ms: float
     finish_reason: str
     at: Moment
+    recording: RecordedTexts | None = None
+    """What was sent and answered. None for keys without the scope `admin`, and if it is not recorded, or no longer."""
 
 
 class StepTrace(Contract):

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.recording import Recording
 
 GroupBy = Literal["day", "agent", "model", "conversation"]
 AllowanceScope = Literal["day", "conversation", "turn"]
@@ -29,6 +30,8 @@ class LlmCall:
     duration_ms: float
     finish_reason: str
     """How the answer ended; the error's code if there was no answer."""
+    recording: Recording | None = None
+    """Its texts; None if they are not recorded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Rollouts are started, read and ended here."""
 
+import hashlib
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import func, select, update
@@ -10,8 +11,9 @@ from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.rollout import RolloutOutcome, RolloutRequest, RolloutView, RunningRollout
 from turnloom.models.errors import Conflict, NotFound
-from turnloom.models.ledger import overrides
+from turnloom.models.ledger import overrides, tenant_audit
 from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.operators import Operator, operator
 from turnloom.models.tables.rollouts import RolloutRow
 from turnloom.models.tables.tenants import TenantRow
 
@@ -52,6 +54,8 @@ def start(db: Session, tenant_id: UUID, asked: RolloutRequest, text: str, by: st
     )
     db.add(row)
     db.flush()
+    told = {**_told(row), "text_sha256": hashlib.sha256(text.encode()).hexdigest(), "share": asked.share}
+    tenant_audit.append(db, tenant_id, "rollout.started", told, _operator(by))
     return row
 
 
@@ -97,9 +101,14 @@ def end(db: Session, tenant_id: UUID, rollout_id: UUID, ending: RolloutEnd) -> b
         .values(ended_at=func.clock_timestamp(), outcome=ending.outcome, ended_by=ending.by, reason=ending.reason)
         .returning(RolloutRow)
     )
-    if row is not None and ending.outcome == "promoted":
+    if row is None:
+        return False
+    by = Operator() if ending.outcome == "taken_back" else _operator(ending.by)
+    told = _told(row) | ({"reason": ending.reason} if ending.reason else {})
+    tenant_audit.append(db, tenant_id, f"rollout.{ending.outcome}", told, by)
+    if ending.outcome == "promoted":
         overrides.write(db, tenant_id, row.name, row.text, ending.by)
-    return row is not None
+    return True
 
 
 def end_by_hand(db: Session, tenant_id: UUID, rollout_id: UUID, ending: RolloutEnd) -> RolloutRow:
@@ -115,6 +124,15 @@ def end_by_hand(db: Session, tenant_id: UUID, rollout_id: UUID, ending: RolloutE
         raise Conflict(f"the rollout has ended already: {found.outcome}")
     db.refresh(found)
     return found
+
+
+def _told(row: RolloutRow) -> dict[str, Any]:
+    return {"rollout": str(row.id), "name": row.name}
+
+
+def _operator(name: str) -> Operator:
+    """Return who acts by a key; without one, the person of that name."""
+    return operator() if operator().key_id else Operator(name=name)
 
 
 def view(row: RolloutRow) -> RolloutView:

@@ -1,7 +1,7 @@
 """Usage records what language models cost, by call, turn, conversation and day."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from uuid import UUID
@@ -14,16 +14,24 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from turnloom.models.contracts.turn import Usage
 from turnloom.models.contracts.usage import Allowance, GroupBy, LlmCall, UsageLine, UsageReport
 from turnloom.models.ledger import tenants
+from turnloom.models.ledger.recordings import write_recording
 from turnloom.models.ledger.transitions import call
 from turnloom.models.runtime.ids import first_id
 from turnloom.models.tables.usage import LlmCallRow, UsageDayRow
 
+_FIELDS = tuple(field.name for field in fields(LlmCall) if field.name != "recording")
 _SUMS = ("llm_calls", "prompt_tokens", "cached_tokens", "completion_tokens", "cost", "unpriced_calls")
 
 
 def write_calls(calls: Sequence[LlmCall]) -> Jsonb:
-    """Return calls in the form that the ledger's functions take."""
-    return Jsonb([asdict(call) for call in calls])
+    """Return calls in the form that the ledger's functions take. A text that several of them have is written once."""
+    written: set[UUID] = set()
+    return Jsonb([_write_call(call, written) for call in calls])
+
+
+def _write_call(call: LlmCall, written: set[UUID]) -> dict[str, Any]:
+    made = {name: getattr(call, name) for name in _FIELDS}
+    return made if call.recording is None else {**made, "recording": write_recording(call.recording, written)}
 
 
 def read_usage(stored: Mapping[str, Any]) -> Usage:

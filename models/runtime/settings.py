@@ -22,6 +22,7 @@ from turnloom.models.runtime.service_urls import Network, PostgresUrl, RedisUrl,
 from turnloom.models.runtime.setting_faults import fault_of, unknown_variables
 
 Placement = Literal["spread", "dense"]
+RedactedKind = Literal["card", "email", "phone"]
 
 LEAST_CONNECTIONS = 4
 """Connections to Postgres that a process needs at least."""
@@ -98,6 +99,14 @@ class Settings(EnvironmentSettings):
     path of such a file, JSON or YAML."""
     critic: Literal["auto", "off"] = "auto"
     """`off` sends every reply without a critic's check, whatever the agents' profiles say, to compare the two."""
+
+    record_prompts: bool = True
+    """Record the prompts and answers of language models with their turns, each text once."""
+    record_days: int = Field(90, ge=1)
+    """How many days they are kept."""
+    record_redacted: list[RedactedKind] = Field(["card"])
+    """What is taken out of them before they are stored, as a JSON list of `card`, `email` and `phone`. Secrets always
+    are."""
 
     packs: list[str] = Field(["dates", "hotel", "meetings", "notifications", "research", "travel"])
     """Tool packs to load, as a JSON list. The embedded stack adds `sim`."""

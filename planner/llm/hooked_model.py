@@ -120,9 +120,9 @@ def _changed(asked: ModelCall, said: object) -> ModelCall | Veto:
 
 
 def _changed_answer(answer: Generation, said: object) -> Generation | Veto:
-    """Return a hook's version of an answer; its cost stays."""
+    """Return a hook's version of an answer; its cost and its record stay."""
     if isinstance(said, Veto):
         return said
     if not isinstance(said, Generation):
         raise TypeError("a hook after a language model returns a Generation, a Veto or None")
-    return replace(said, text=storable(said.text), usage=answer.usage, model=answer.model)
+    return replace(said, text=storable(said.text), usage=answer.usage, model=answer.model, sent=answer.sent)

@@ -25,6 +25,18 @@ class PromptMessage(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
+class SentPrompt:
+    """A prompt as the endpoint got it, and the answer to it, before any hook changed that."""
+
+    messages: Sequence[PromptMessage]
+    schema: dict[str, Any] | None
+    """The schema of the answer; None if the request had none."""
+    parameters: dict[str, Any]
+    """The other parameters of the request, and the `form` in which it asked for the schema."""
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
 class Generation:
     """The output of a language model."""
 
@@ -34,6 +46,8 @@ class Generation:
     model: str
     """The model's name as the endpoint returned it."""
     finish_reason: FinishReason
+    sent: SentPrompt | None = None
+    """What was sent for it; None if the language model does not say."""
 
 
 class LanguageModel(Protocol):

@@ -1,14 +1,14 @@
 """A request to a language model, which avoids what its endpoint refuses."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from openai import APIStatusError
 
 from turnloom.models.runtime.counters import counts
 from turnloom.models.runtime.logging import log
-from turnloom.planner.llm.protocol import Generation
+from turnloom.planner.llm.protocol import Generation, SentPrompt
 from turnloom.planner.llm.response_formats import (
     LIMITS,
     Form,
@@ -31,6 +31,10 @@ _CHOICES = frozenset({"temperature", "seed"})
 """Parameters without which a request is as good."""
 
 
+_NO_PARAMETERS = frozenset({"messages", "response_format", "tools", "tool_choice", "stream_options"})
+"""Fields of a request that are the prompt, the schema, or follow from the form."""
+
+
 @dataclass
 class Request:
     """A call in progress, and the form in which it asks for an answer that fits a schema."""
@@ -48,9 +52,9 @@ class Request:
 
     def send(self, until: float) -> Generation:
         """Make one attempt."""
-        if self.schema is None:
-            return self.attempt(self.body, until)
-        return self.attempt(_written_form(self.body, self.form, self.schema), until)
+        body = self.body if self.schema is None else _written_form(self.body, self.form, self.schema)
+        generation = self.attempt(body, until)
+        return replace(generation, sent=self._sent(body, generation.text))
 
     def avoids(self, error: APIStatusError) -> bool:
         """Change what the error refuses. Return whether there was anything to change.
@@ -71,6 +75,13 @@ class Request:
         lesser = next_form(self.form, error)
         self.form = lesser or self.form
         return lesser is not None
+
+    def _sent(self, body: dict[str, Any], answer: str) -> SentPrompt:
+        parameters = {name: value for name, value in body.items() if name not in _NO_PARAMETERS}
+        if self.schema is None:
+            return SentPrompt(body["messages"], None, parameters, answer)
+        schema = self.schema if self.form in ("schema", "function") else None
+        return SentPrompt(body["messages"], schema, {**parameters, "form": self.form}, answer)
 
     def _rename_limit(self, error: APIStatusError) -> bool:
         name = next(name for name in LIMITS if name in self.body)

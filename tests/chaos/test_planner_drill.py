@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -51,6 +52,13 @@ def drill(request: pytest.FixtureRequest, model: Speaker, tmp_path_factory: pyte
 EARLY = [("spread", each) for each in STREAMING] + [("dense", each) for each in READING]
 
 
+def _recorded(drill: Drill, turn: dict[str, Any]) -> list[str]:
+    """Return the purposes of a turn's calls, which are those that were committed. Each has its prompt and answer."""
+    calls = drill.api.get(f"/v1/turns/{turn['turn_id']}/trace.json").json()["llm_calls"]
+    assert all(call["recording"]["messages"] and call["recording"]["answer"] for call in calls)
+    return [call["purpose"] for call in calls]
+
+
 @pytest.mark.drill
 @pytest.mark.timeout(3 * WITHIN_S)
 @pytest.mark.parametrize(("drill", "points"), EARLY if LONG else [EARLY[0], EARLY[6]], indirect=["drill"])
@@ -87,3 +95,4 @@ def test_a_planner_dies_during_a_reply(points: str, drill: Drill) -> None:
 
     wait_for(drill.all_died)
     assert (turn["status"], turn["reply"]["text"], len(turn["plans"])) == ("succeeded", "Hello.", 1)
+    assert _recorded(drill, turn) == ["plan"]

@@ -5,11 +5,12 @@ Two have a scripted language model, one per placement. The odd one joins the set
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx2
 import pytest
+from click.testing import CliRunner
 
 from tests.conftest import stack_on
 from tests.journeys.hostile import with_hostile_tools
@@ -18,13 +19,17 @@ from tests.journeys.speaking import Speaker
 from tests.journeys.stacks import client_of
 from tests.planner.llm.scripted import Script, scripted_server
 from tests.tools.mcp.serving import Program
-from turnloom.models.runtime.settings import ROOT
+from turnloom.models.connections.database import close_connections
+from turnloom.models.runtime.settings import ROOT, settings
 from turnloom.tools.mcp.lockfile import save_pinned
 from turnloom.tools.mcp.servers import ToolTerms
+from turnloom.workers.cli import main
 from turnloom.workers.embedded.servers import EmbeddedServers
 from turnloom.workers.embedded.stack import Stack
 
 CAP = 3
+
+Cli = Callable[..., str]
 
 
 @pytest.fixture(scope="package")
@@ -124,3 +129,21 @@ def odd_stack(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory
     settings = WINDOWS | with_hostile_tools(tmp_path_factory.mktemp("hostile"))
     with stack_on(servers, tool_workers=1, **settings) as stack:
         yield stack
+
+
+@pytest.fixture(scope="module")
+def cli(stack: Stack) -> Iterator[Cli]:
+    """Run `turnloom ARGUMENTS` on the stack's database; return what it prints."""
+
+    def call(*arguments: str, text: str = "") -> str:
+        done = CliRunner().invoke(main, arguments, input=text)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in stack.environment.items():
+            patch.setenv(name, value)
+        settings.cache_clear()
+        yield call
+        close_connections()
+    settings.cache_clear()

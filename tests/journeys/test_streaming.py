@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -85,12 +86,16 @@ def test_a_direct_reply_is_told_while_the_plan_is_written(api: httpx2.Client, mo
 
     with api.stream("GET", f"/v1/turns/{turn_id}/events") as live:
         next(line for line in live.iter_lines() if "good to hear" in line)
+    read_at = time.monotonic()
     meanwhile = api.get(f"/v1/turns/{turn_id}").json()
+    paused_ms = (time.monotonic() - read_at) * 1000
     model.gate.set()
     turn = finished(api, turn_id)
+    (plan,) = api.get(f"/v1/turns/{turn_id}/trace.json").json()["plans"]
 
     assert (meanwhile["status"], meanwhile["reply"]) == ("planning", None)
     assert turn["reply"]["text"] == "".join(sentences)
+    assert plan["trace"]["streaming_ms"] > paused_ms  # so long before it was recorded the first sentence could be read
 
 
 def test_random_plans_run_each_step_once_and_in_order(api: httpx2.Client, model: Speaker, log: Path) -> None:

@@ -1,20 +1,18 @@
 """A tenant's own prompts and agents take effect within seconds, and every trace names them."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
 import httpx2
 import pytest
-from click.testing import CliRunner
 
 from tests.facts import wait_for
+from tests.journeys.conftest import Cli
 from tests.journeys.following import finished, post, run
-from turnloom.models.connections.database import close_connections
-from turnloom.models.runtime.settings import ROOT, settings
+from turnloom.models.runtime.settings import ROOT
 from turnloom.planner.agents import load_agents
-from turnloom.workers.cli import main
 from turnloom.workers.embedded.stack import Stack
 
 ECHO = [{"id": "a", "tool": "sim.echo", "args": {"value": "hi"}}]
@@ -23,25 +21,6 @@ OWN_RESULTS = (
     "The guild has spoken: {% for step in steps %}{{ step.result | tojson }}{% endfor %}"
 )
 OWN_AGENT = "persona: You are the guild's own planner.\n"
-Cli = Callable[..., str]
-
-
-@pytest.fixture(scope="module")
-def cli(stack: Stack) -> Iterator[Cli]:
-    """Run `turnloom ARGUMENTS` on the stack's database; return what it prints."""
-
-    def call(*arguments: str, text: str = "") -> str:
-        done = CliRunner().invoke(main, arguments, input=text)
-        assert done.exit_code == 0, done.output
-        return done.stdout
-
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in stack.environment.items():
-            patch.setenv(name, value)
-        settings.cache_clear()
-        yield call
-        close_connections()
-    settings.cache_clear()
 
 
 @pytest.fixture(scope="module")

@@ -78,8 +78,10 @@ def test_other_tenants_things_do_not_exist(app: APIFlask, client: FlaskClient, k
     turn_id = client.post("/v1/turns", json=body).get_json()["turn_id"]
     client.put("/v1/users/mine", json={"name": "Mine"})
     client.put("/v1/users/mine/accounts/cal", json={})
+    rollout = client.post("/v1/rollouts", json={"name": "agents/hotel", "llm": "gpt-4o", "share": 0.5}).get_json()
     names = {"turn_id": turn_id, "conversation_id": "mine", "step_id": "a", "user_id": "mine", "integration": "cal"}
     names["replay_id"] = _ended_replay()
+    names["rollout_id"] = rollout["id"]
     stranger, walked = key(tenant="theirs"), 0
 
     for method, rule in _guarded(app):
@@ -108,8 +110,10 @@ def test_postgres_itself_keeps_tenants_apart(
     turn_id = client.post("/v1/turns", json=body).get_json()["turn_id"]
     client.put("/v1/users/mine", json={"name": "Mine"})
     client.put("/v1/users/mine/accounts/cal", json={})
+    rollout = client.post("/v1/rollouts", json={"name": "agents/hotel", "llm": "gpt-4o", "share": 0.5}).get_json()
     names = {"turn_id": turn_id, "conversation_id": "mine", "step_id": "a", "user_id": "mine", "integration": "cal"}
     names["replay_id"] = _ended_replay()
+    names["rollout_id"] = rollout["id"]
     key(tenant="theirs")
     with transaction() as db:
         theirs = tenants.find(db, "theirs").id

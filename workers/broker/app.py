@@ -26,6 +26,16 @@ _REDIS_OPTIONS = {
 }
 """One BRPOP per message instead of nine commands; the leases of a killed worker show the work that it held. No queue
 has priorities: each would be another list to look into."""
+_UPKEEP_S = {
+    "seal_audit": 60,
+    "sum_usage": 60,
+    "check_rollouts": 60,
+    "hold_golden": 60,
+    "keep_quality": 1800,
+    "prune_recordings": 60,
+    "resume_replays": 10,
+}
+"""The periodic tasks of the queue `maintenance`, and the seconds between two runs of each."""
 
 
 class RoadTask(Task):  # type: ignore[type-arg]
@@ -70,6 +80,7 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
                 "turnloom.workers.upkeep.audit_seal",
                 "turnloom.workers.upkeep.golden_nights",
                 "turnloom.workers.upkeep.quality",
+                "turnloom.workers.upkeep.recording_retention",
                 "turnloom.workers.upkeep.rollouts",
                 "turnloom.workers.turns.accounting",
             ),
@@ -90,33 +101,17 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
         task_track_started=False,
         task_ignore_result=True,
         beat_schedule={
-            # Runs where tools are called, because it asks the same outside services. After a long wait it is pointless.
-            "seal_audit": {"task": "seal_audit", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
-            "sum_usage": {"task": "sum_usage", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
-            "check_rollouts": {
-                "task": "check_rollouts",
-                "schedule": 60.0,
-                "options": {"queue": "maintenance", "expires": 60},
-            },
-            "hold_golden": {
-                "task": "hold_golden",
-                "schedule": 60.0,
-                "options": {"queue": "maintenance", "expires": 60},
-            },
-            "keep_quality": {
-                "task": "keep_quality",
-                "schedule": 1800.0,
-                "options": {"queue": "maintenance", "expires": 1800},
-            },
-            "resume_replays": {
-                "task": "resume_replays",
-                "schedule": 10.0,
-                "options": {"queue": "maintenance", "expires": 10},
-            },
-            "clean_up": {"task": "clean_up", "schedule": 60.0, "options": {"queue": "tools.io", "expires": 60}},
+            **{name: _every(seconds, name, "maintenance") for name, seconds in _UPKEEP_S.items()},
+            # Runs where tools are called, because it asks the same outside services.
+            "clean_up": _every(60, "clean_up", "tools.io"),
         },
     )
     return made
+
+
+def _every(seconds: int, task: str, queue: str) -> dict[str, Any]:
+    """Return a periodic task for Beat. When its next run is due, one that still waits is pointless."""
+    return {"task": task, "schedule": float(seconds), "options": {"queue": queue, "expires": seconds}}
 
 
 app = make_app("turnloom.workers.broker.chords:Backend" if settings().has_fast_broker else settings().redis_url)

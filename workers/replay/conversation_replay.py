@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import cast
 
 from turnloom.models.contracts.recorded import RecordedConversation, RecordedTurn
 from turnloom.models.contracts.replay import Aspect, ReplayedOutcome, ReplayedTurn, TurnRecord
@@ -79,7 +78,8 @@ def _offered(conversation: RecordedConversation, turn: RecordedTurn, setting: Se
 
 def _outcome(conversation: RecordedConversation, turn: RecordedTurn, judged: JudgedTurn) -> ReplayedTurn:
     replayed, differences = judged.replayed, judged.differences
-    reason, outcome = None, cast("ReplayedOutcome", "different" if differences else "same")
+    reason: str | None = None
+    outcome: ReplayedOutcome = "different" if differences else "same"
     if replayed.status == DIVERGED:
         differences = [one for one in differences if one.aspect in _BEFORE_THE_CALL]
         reason, outcome = _missing(replayed), "diverged"

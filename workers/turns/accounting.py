@@ -8,9 +8,12 @@ from turnloom.models.contracts.turn import Usage
 from turnloom.models.contracts.usage import Allowance
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import usage
+from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.llm.hooked_model import CallOrigin, with_hooks
 from turnloom.planner.llm.metering import Meter
+from turnloom.planner.llm.recording import Recorder
+from turnloom.planner.llm.redaction import redaction_of
 from turnloom.workers.broker.app import app
 from turnloom.workers.turns.hook_events import hook_recorder
 from turnloom.workers.turns.process_parts import llm
@@ -24,7 +27,8 @@ def metered(origin: CallOrigin, allowances: Sequence[Allowance]) -> Iterator[Met
     recorded, because its fence was old or it failed, its calls are recorded here.
     """
     turn_id = origin.turn_id
-    meter = Meter(with_hooks(llm(), hook_recorder(turn_id), origin), allowances)
+    recorder = Recorder(redaction_of(settings())) if settings().record_prompts else None
+    meter = Meter(with_hooks(llm(), hook_recorder(turn_id), origin), allowances, recorder)
     try:
         yield meter
     except Unavailable:

@@ -11,9 +11,7 @@ from turnloom.models.ledger import golden_nights, keys
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.broker.app import app
-from turnloom.workers.cli.client import Api
 from turnloom.workers.evals.conversations import Golden, load_golden
-from turnloom.workers.evals.runner import hold
 
 _FROM_HOUR = 2
 
@@ -34,11 +32,20 @@ def hold_golden() -> None:
         name = golden_nights.claim(db, caller.tenant_id, now.date(), list(conversations))
     if name is None:
         return
-    with Api(settings().api_url, key) as api:
-        held = hold(api, conversations[name])
+    difference = _held(conversations[name], key)
     with transaction(caller.tenant_id) as db:
-        golden_nights.record(db, caller.tenant_id, now.date(), name, held.difference)
-    log.info("golden.held", name=name, passed=held.difference is None)
+        golden_nights.record(db, caller.tenant_id, now.date(), name, difference)
+    log.info("golden.held", name=name, passed=difference is None)
+
+
+def _held(golden: Golden, key: str) -> str | None:
+    """Hold a conversation over the API, and return why it did not pass."""
+    # A client of HTTP, which other workers do without.
+    from turnloom.workers.cli.client import Api  # noqa: PLC0415 - heavy, see above
+    from turnloom.workers.evals.runner import hold  # noqa: PLC0415 - imports it too
+
+    with Api(settings().api_url, key) as api:
+        return hold(api, golden).difference
 
 
 def _conversations() -> dict[str, Golden]:

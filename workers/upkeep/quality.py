@@ -6,8 +6,10 @@ that did not run, because beat or the database was down, is made up by the next 
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
+from uuid import UUID
 
 from turnloom.models.connections.database import snapshot, transaction
+from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import quality
 from turnloom.models.runtime.logging import log
 from turnloom.workers.broker.app import app
@@ -24,10 +26,19 @@ def keep_quality() -> None:
     for day in days_due(datetime.now(UTC).date()):
         with snapshot() as db:
             tenants = quality.tenants_of(db, day)
-        for tenant_id in tenants:
-            with transaction(tenant_id) as db:
-                quality.keep_day(db, tenant_id, day)
-        log.info("quality.kept", day=day.isoformat(), tenants=len(tenants))
+        kept = sum(_keep(tenant_id, day) for tenant_id in tenants)
+        log.info("quality.kept", day=day.isoformat(), tenants=kept)
+
+
+def _keep(tenant_id: UUID, day: date) -> bool:
+    """Keep a tenant's day. False: it took Postgres too long, which must not keep others from theirs."""
+    try:
+        with transaction(tenant_id) as db:
+            quality.keep_day(db, tenant_id, day)
+    except Unavailable as error:
+        log.warning("quality.not_kept", tenant_id=str(tenant_id), day=day.isoformat(), reason=str(error))
+        return False
+    return True
 
 
 def days_due(today: date) -> Iterator[date]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from turnloom.models.connections.database import snapshot, transaction
 from turnloom.models.contracts.quality import QualityLine
 from turnloom.models.contracts.rollout import Sides
+from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import quality, rollouts
 from turnloom.models.ledger.quality import TurnSpan
 from turnloom.models.ledger.rollouts import RolloutEnd
@@ -42,7 +43,10 @@ def check_rollouts() -> None:
     with snapshot() as db:
         found = rollouts.all_running(db)
     for row in found:
-        _check(row)
+        try:
+            _check(row)
+        except Unavailable as error:  # the next rollout may be quicker to look at
+            log.warning("rollout.unchecked", rollout_id=str(row.id), reason=str(error))
 
 
 def _check(row: RolloutRow) -> None:

@@ -1,5 +1,6 @@
 -- Usage: the calls of language models, and what they add up to. [p_calls]: LlmCall of models/contracts/usage.py, as a
--- list. The sums of a day are the last lock that anybody takes: after the conversation, the turns and their steps.
+-- list. Their texts and the sums of a day are the last locks that anybody takes: after the conversation, the turns and
+-- their steps.
 
 -- A usage with these calls in it. `cost` is that of the calls whose price is known.
 create function hot.add_calls(p_usage jsonb, p_calls jsonb) returns jsonb language plpgsql immutable as $$
@@ -35,6 +36,7 @@ begin
   if jsonb_array_length(p_calls) = 0 then
     return;
   end if;
+  perform hot.store_recordings(p_turn, p_calls);
   with stored as (
     insert into llm_calls (tenant_id, turn_id, seq, conversation_id, purpose, model, prompt_tokens, cached_tokens,
                            completion_tokens, cost, duration_ms, finish_reason, at)

@@ -30,6 +30,7 @@ begin
   perform hot.erase_channel(p_tenant, p_conversation);
   perform pg_advisory_xact_lock(hot.memory_lock(p_tenant, p_conversation));
   delete from memory where tenant_id = p_tenant and conversation_id = p_conversation;
+  perform hot.forget_recordings(p_tenant, p_conversation, null);
 end $$;
 
 -- Removes the turns of an erased conversation, with all that belongs to them. The conversation, its audit log and the

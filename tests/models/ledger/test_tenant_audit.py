@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.rollout import RolloutRequest
 from turnloom.models.contracts.usage import Budget
 from turnloom.models.contracts.users import AccountRequest, Profile
 from turnloom.models.ledger import (
@@ -21,16 +22,19 @@ from turnloom.models.ledger import (
     keys,
     limits,
     overrides,
+    rollouts,
     tenants,
     users,
 )
 from turnloom.models.ledger.audit import Scope
+from turnloom.models.ledger.rollouts import RolloutEnd
 from turnloom.models.runtime import secrets
 from turnloom.models.runtime.operators import Operator, acting
 from turnloom.models.runtime.settings import settings
 from turnloom.models.tables.audit import AuditRow
 
 KEY = b"a key that the database does not have"
+BRIEF = RolloutRequest(name="styles/brief", text="Be brief.", share=0.5)
 NOA = Profile(name="Noa Levi", scopes=["calendar.read"])
 
 Action = Callable[[Session, UUID], object]
@@ -59,6 +63,10 @@ def a_key(db: Session, tenant: UUID) -> UUID:
     return keys.create(db, tenant, "ci", ["turns:write"])[0]
 
 
+def a_rollout(db: Session, tenant: UUID) -> UUID:
+    return rollouts.start(db, tenant, BRIEF, "Be brief.", "Dana").id
+
+
 @pytest.mark.parametrize(
     ("action", "kinds"),
     [
@@ -69,6 +77,14 @@ def a_key(db: Session, tenant: UUID) -> UUID:
         (lambda db, of: keys.revoke(db, a_key(db, of)), ["key.created", "key.revoked"]),
         (lambda db, of: overrides.write(db, of, "styles/brief", "Be brief.", "Dana"), ["override.set"]),
         (lambda db, of: overrides.write(db, of, "styles/brief", None, "Dana"), ["override.removed"]),
+        (
+            lambda db, of: rollouts.end(db, of, a_rollout(db, of), RolloutEnd("stopped", "Dana")),
+            ["rollout.started", "rollout.stopped"],
+        ),
+        (
+            lambda db, of: rollouts.end(db, of, a_rollout(db, of), RolloutEnd("promoted", "Dana")),
+            ["rollout.started", "rollout.promoted", "override.set"],
+        ),
         (lambda db, of: channel_accounts.put(db, of, "telegram", "desk", "hotel", {"bot_token": "x"}), ["channel.set"]),
         (callback_secrets.reveal, ["callback_secret.created", "callback_secret.shown"]),
         (lambda db, of: users.put_user(db, of, "noa", NOA), ["user.set"]),

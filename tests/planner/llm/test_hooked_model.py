@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from tests.planner.llm.scripted import Script, says
+from turnloom.models.contracts.turn import Usage
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft
 from turnloom.planner.llm.hooked_model import CallOrigin, ModelCall, with_hooks
@@ -106,6 +107,22 @@ def test_a_hook_may_change_the_answer(
     assert answer.text == "sit down, do"
     assert pieces == ["sit down, do"]
     assert answer.usage.completion_tokens == 7
+
+
+def test_what_is_recorded_is_what_the_model_saw_and_wrote(
+    script: Script, llm: OpenAIModel, install: Install, notes: list[HookRecord]
+) -> None:
+    """The prompt after the hooks before it, and the answer before the hooks after it, even if they make a new one."""
+    unknown = Usage()
+    install(before_model=aloud, after_model=lambda *_: Generation("sit", unknown, "mine", "stop"))
+    script.behaviours = [says("please sit down")]
+
+    answer = with_hooks(llm, notes.append).generate(HELLO, purpose="reply")
+
+    assert answer.text == "sit"
+    assert answer.sent is not None
+    assert list(answer.sent.messages) == [{"role": "user", "content": "HELLO"}]
+    assert (answer.sent.answer, answer.sent.parameters["model"]) == ("please sit down", "loud")
 
 
 def test_a_veto_before_costs_nothing(

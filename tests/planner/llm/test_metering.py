@@ -1,19 +1,25 @@
 """The account of a turn has the cost of each call, and no call exceeds a budget."""
 
 import json
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from tests.planner.llm.scripted import Script, fails, raw, says
+from turnloom.models.contracts.recording import PackedText, Recording
 from turnloom.models.contracts.turn import Usage
 from turnloom.models.contracts.usage import Allowance, AllowanceUnit, LlmCall
 from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.packed_text import pack, unpack
 from turnloom.models.runtime.settings import Settings, settings
 from turnloom.planner.llm.metering import Meter
 from turnloom.planner.llm.openai import OpenAIModel, connect
 from turnloom.planner.llm.prices import LlmPrice, cost_of, find_price, load_prices
-from turnloom.planner.llm.protocol import PromptMessage
+from turnloom.planner.llm.protocol import LanguageModel, PromptMessage
+from turnloom.planner.llm.recording import Recorder
+from turnloom.planner.llm.redaction import redaction_of
 
 HELLO: list[PromptMessage] = [{"role": "user", "content": "hello"}]
 
@@ -152,3 +158,111 @@ def test_prices_may_be_set_as_text_or_as_a_file(tmp_path: Path, monkeypatch: pyt
     assert cost_of("gpt-4o", Usage(prompt_tokens=1_000_000)) == 2.5
     monkeypatch.undo()
     settings.cache_clear()
+
+
+NOW = datetime(2026, 11, 25, 23, 30, tzinfo=ZoneInfo("Asia/Jerusalem"))
+PLANS: list[PromptMessage] = [{"role": "system", "content": "You plan."}, *HELLO]
+FORM = {"title": "plan", "type": "object", "properties": {}}
+
+
+def recording(meter: Meter) -> Recording:
+    (call,) = meter.calls
+    assert call.recording is not None
+    return call.recording
+
+
+def content(*texts: PackedText | None) -> list[str | None]:
+    return [text and unpack(bytes.fromhex(text.data)) for text in texts]
+
+
+def recording_meter(llm: LanguageModel) -> Meter:
+    meter = Meter(llm, recorder=Recorder(redaction_of(settings())))
+    meter.made_for(NOW)
+    return meter
+
+
+def test_a_call_is_recorded_as_it_was_sent(script: Script, llm: OpenAIModel) -> None:
+    """With the rules apart, the schema, the answer, the parameters, and the time in the person's zone."""
+    script.behaviours = [says("{}")]
+    meter = recording_meter(llm)
+
+    meter.stream(PLANS, lambda _: None, purpose="plan", schema=FORM)
+
+    found = recording(meter)
+    assert content(found.rules, *found.messages, found.answer) == ["You plan.", "hello", "{}"]
+    assert json.loads(str(content(found.schema)[0])) == FORM
+    assert found.parameters == {
+        "model": settings().llm_model,
+        "temperature": 0.1,
+        "max_tokens": 4096,
+        "stream": True,
+        "form": "schema",
+    }
+    assert (found.now, found.error) == ("2026-11-25T23:30:00+02:00", None)
+
+
+def test_what_the_endpoint_refused_is_not_recorded_as_sent(script: Script, llm: OpenAIModel) -> None:
+    """The recording is of the request that was answered: another form, the types in the rules, no temperature."""
+    script.behaviours = [
+        fails(400, "response_format is not supported"),
+        fails(400, "tools are not supported"),
+        fails(400, "temperature is not supported"),
+        says("{}"),
+    ]
+    meter = recording_meter(llm)
+
+    meter.generate(PLANS, purpose="plan", schema=FORM)
+
+    found, sent = recording(meter), script.requests[-1]
+    assert found.schema is None
+    assert content(found.rules) == [sent["messages"][0]["content"]]
+    assert str(content(found.rules)[0]).startswith("You plan.\n\n")
+    assert found.parameters == {"model": settings().llm_model, "max_tokens": 4096, "form": "json"}
+
+
+def test_a_failed_call_is_recorded_with_its_error(script: Script, llm: OpenAIModel) -> None:
+    """It has the prompt and no answer. Secrets in the endpoint's words are taken out."""
+    script.behaviours = [fails(401, "wrong key: sk-proj-Ab3dEf6hIj9lMn0p")]
+    meter = recording_meter(llm)
+
+    with pytest.raises(Unavailable):
+        meter.generate(PLANS, purpose="plan", schema=FORM)
+
+    found = recording(meter)
+    assert content(found.rules, *found.messages, found.answer) == ["You plan.", "hello", None]
+    assert found.error == "the language model rejects the request: HTTP 401: wrong key: [secret]"
+    assert found.parameters == {}
+
+
+def test_texts_are_redacted_before_they_are_packed(script: Script, llm: OpenAIModel) -> None:
+    """In messages and answers. What the caller gets is what the model wrote."""
+    script.behaviours = [says("Your card 4111 1111 1111 1111 is charged.")]
+    meter = recording_meter(llm)
+
+    answer = meter.generate([{"role": "user", "content": "charge 4111111111111111"}], purpose="direct")
+
+    found = recording(meter)
+    assert content(found.rules, *found.messages, found.answer) == [
+        None,
+        "charge [card]",
+        "Your card [card] is charged.",
+    ]
+    assert answer.text == "Your card 4111 1111 1111 1111 is charged."
+
+
+def test_equal_texts_have_equal_digests() -> None:
+    """A text in another role is another one. What Postgres could not store is replaced."""
+    assert pack("user", "hello").digest == pack("user", "hello").digest
+    assert pack("user", "hello").digest != pack("assistant", "hello").digest
+    assert content(pack("user", "half a pair: \ud83d")) == ["half a pair: ?"]
+
+
+def test_without_a_recorder_nothing_is_recorded(script: Script, llm: OpenAIModel) -> None:
+    """The cost is counted all the same."""
+    script.behaviours = [says("hi")]
+    meter = Meter(llm)
+    meter.made_for(NOW)
+
+    meter.generate(HELLO, purpose="plan")
+
+    assert meter.calls[0].recording is None

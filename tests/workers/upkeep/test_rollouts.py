@@ -9,7 +9,7 @@ from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.quality import QualityLine
 from turnloom.models.contracts.rollout import RolloutRequest, Sides
 from turnloom.models.contracts.turn import Reply
-from turnloom.models.ledger import rollouts, turns
+from turnloom.models.ledger import audit, rollouts, turns
 from turnloom.models.ledger.turns import Ending
 from turnloom.workers.upkeep.rollouts import check_rollouts, why_worse
 
@@ -84,3 +84,4 @@ def test_it_is_taken_back_once(database: str) -> None:
         assert row.reason.startswith("failed turns: ")
         assert rollouts.get(db, other, fine).ended_at is None
         assert rollouts.running(db, acme) == []
+        assert [record.kind for record in audit.page(db, acme, "", 0, 9)][-1] == "rollout.taken_back"
