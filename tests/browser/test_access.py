@@ -60,7 +60,7 @@ def test_other_pages_have_nothing_serious(api: httpx2.Client, open_console: Call
         f"#/turns/{turn_id}": ".story .part",
         "#/operations": ".chart canvas",
         "#/replays": ".found tbody tr",
-        "#/quality": ".chart canvas",
+        "#/quality": ".quality h2",
         "#/prompts/agents/hotel": ".editor textarea",
         place: ".approval",
     }
