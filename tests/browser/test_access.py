@@ -59,7 +59,8 @@ def test_other_pages_have_nothing_serious(api: httpx2.Client, open_console: Call
         "#/turns": ".found a",
         f"#/turns/{turn_id}": ".story .part",
         "#/operations": ".chart canvas",
-        "#/quality": ".chart canvas",
+        "#/replays": ".found tbody tr",
+        "#/quality": ".quality h2",
         "#/prompts/agents/hotel": ".editor textarea",
         place: ".approval",
     }

@@ -38,8 +38,8 @@ def test_quality_is_shown_by_agent_and_by_version(api: httpx2.Client, open_conso
     page = open_console("#/quality")
     table = page.get_by_role("region", name="Table: quality")
     expect(table.get_by_role("rowheader", name="generic", exact=True)).to_be_visible()
-    page.get_by_label("By").select_option("version")
+    page.select_option("#by", "version")
     expect(table.get_by_role("rowheader").filter(has_text="agents/generic@").first).to_be_visible()
-    page.get_by_label("Of").select_option("research")
+    page.select_option("#of-agent", "research")
 
     expect(table.get_by_role("rowheader").filter(has_text="generic")).to_have_count(0)

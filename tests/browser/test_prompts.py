@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import EITHER, Look
+from tests.journeys.following import finished, post
 
 NAME = "styles/detailed"
 
@@ -25,6 +26,7 @@ def test_a_prompt_is_edited(api: httpx2.Client, open_console: Callable[[str], Pa
     page.get_by_label("Find a text").fill("styles")
     page.get_by_role("link", name=NAME).click()
     box = page.get_by_role("textbox", name="Text", exact=True)
+    page.get_by_role("heading", name=NAME).wait_for()
     shipped = box.input_value()
     expect(page.get_by_role("button", name="Set for all")).to_be_disabled()
     box.fill("--- no head")
@@ -44,3 +46,14 @@ def test_a_prompt_is_edited(api: httpx2.Client, open_console: Callable[[str], Pa
 
     assert (in_effect["origin"], in_effect["text"]) == ("ledger", f"{shipped.rstrip()}\n- Be kind.\n")
     assert removed["origin"] == "shipped"
+
+
+def test_a_template_is_tried_on_a_recorded_turn(api: httpx2.Client, open_console: Callable[[str], Page]) -> None:
+    """The preview is what the template would have said then."""
+    turn = finished(api, post(api, "Is there parking?", agent="hotel")["turn_id"])
+    page = open_console(f"#/prompts/responding/{turn['synthesis_hint']}")
+    page.get_by_label("Preview with the results of a recorded turn").fill(turn["turn_id"])
+    page.get_by_role("button", name="Check and preview").click()
+
+    expect(page.locator(".outcome pre")).to_have_count(1)
+    expect(page.locator(".outcome pre")).to_contain_text("park")

@@ -5,25 +5,27 @@ from typing import Any
 import httpx2
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
-from sqlalchemy import create_engine
-from sqlalchemy.orm import Session
 
 from tests.browser.speaking import post_plan
 from tests.conftest import DEV_KEY
 from tests.journeys.following import finished, wait_step
-from turnloom.models.connections.database import driver_url
+from turnloom.models.connections.database import close_connections, transaction
 from turnloom.models.ledger import keys, tenants
+from turnloom.models.runtime.settings import settings
 from turnloom.workers.embedded.stack import Stack
 
 
 @pytest.fixture
 def reading_key(stack: Stack) -> str:
     """A key of the same tenant that may only read."""
-    engine = create_engine(driver_url(stack.database_url))
-    with Session(engine) as db, db.begin():
-        tenant_id = tenants.find(db, keys.DEVELOPMENT_TENANT).id
-        _, key = keys.create(db, tenant_id, "reader", ["turns:read"])
-    engine.dispose()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in stack.environment.items():
+            patch.setenv(name, value)
+        settings.cache_clear()
+        with transaction() as db:
+            _, key = keys.create(db, tenants.ensure(db, keys.DEVELOPMENT_TENANT), "reader", ["turns:read"])
+        close_connections()
+    settings.cache_clear()
     return key
 
 

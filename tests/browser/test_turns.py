@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import EITHER, Look
 from tests.browser.speaking import post_plan
-from tests.journeys.following import finished, wait_step
+from tests.journeys.following import finished, post, wait_step
 
 
 @EITHER
@@ -62,3 +62,20 @@ def test_a_conversation_is_taken_over(api: httpx2.Client, open_console: Callable
 
     assert written["reply"]["text"] == "Good morning, this is Dana."
     assert api.get(f"/v1/conversations/{conversation}").json()["paused_at"] is None
+
+
+def test_calls_of_the_language_model_are_told(api: httpx2.Client, open_console: Callable[[str], Page]) -> None:
+    """Each call is listed; where prompts are recorded, what was asked and answered can be read."""
+    turn_id = post(api, "Is there parking?", agent="hotel")["turn_id"]
+    finished(api, turn_id)
+    trace = api.get(f"/v1/turns/{turn_id}/trace.json").json()
+    page = open_console(f"#/turns/{turn_id}")
+    page.locator(".story .part").first.wait_for()
+
+    expect(page.get_by_role("region", name="Purpose, Model, Tokens in, Tokens out, Time")).to_contain_text("plan")
+    recorded = [call for call in trace["llm_calls"] if call.get("recording")]
+    asked = page.locator("summary", has_text="What was asked for:")
+    expect(asked).to_have_count(len(recorded))
+    for place, call in enumerate(recorded):
+        asked.nth(place).click()
+        expect(page.locator(".texts-of-call").nth(place)).to_contain_text((call["recording"]["answer"] or "")[:20])

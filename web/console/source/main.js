@@ -20,7 +20,12 @@ const PAGES = {
   prompts: {
     name: "Prompts",
     isFor: ({ scopes }) => scopes.includes("admin"),
-    make: async () => new (await import("./prompts/prompts_page.js")).PromptsPage(),
+    make: async (signedIn) => new (await import("./prompts/prompts_page.js")).PromptsPage(signedIn),
+  },
+  replays: {
+    name: "Replays",
+    isFor: ({ scopes }) => scopes.includes("replays:write"),
+    make: async () => new (await import("./replays/replays_page.js")).ReplaysPage(),
   },
   quality: {
     name: "Quality",

@@ -7,11 +7,11 @@ import { TextEditor } from "./text_editor.js";
 
 /** The page at `#/prompts` and `#/prompts/agents/hotel`. */
 export class PromptsPage {
-  constructor() {
+  constructor(session) {
     this.filter = h("input", { type: "search", "aria-label": "Find a text", placeholder: "Find a text…", on: { input: () => this.#narrow() } });
     this.list = h("ul", { class: "texts" });
     this.problem = h("p", { class: "problem", role: "alert" });
-    this.editor = new TextEditor({ onChange: () => this.#read() });
+    this.editor = new TextEditor({ onChange: () => this.#read(), mayReplay: session.scopes.includes("replays:write") });
     const side = h("nav", { class: "side", "aria-label": "Texts" }, h("h1", {}, "Prompts"), this.filter, this.problem, this.list);
     this.element = h("div", { class: "prompts" }, side, this.editor.element);
   }

@@ -3,12 +3,13 @@
 import { call } from "../api.js";
 import { announce, fill, h, say } from "../dom.js";
 import { moment } from "../format.js";
+import { replayWithText } from "../replays/replays_page.js";
 
-/** The editor. `onChange` is called when another text is in effect. */
+/** The editor. `onChange` is called when another text is in effect; `mayReplay`: whether the key may make replays. */
 export class TextEditor {
   #told = null;
 
-  constructor({ onChange }) {
+  constructor({ onChange, mayReplay }) {
     Object.assign(this, { onChange, name: undefined });
     const button = (words, act, kind) => h("button", { type: "button", class: kind, on: { click: () => this.#try(act) } }, words);
     this.title = h("h2", {}, "");
@@ -18,7 +19,9 @@ export class TextEditor {
     this.outcome = h("div", { class: "outcome", role: "status" });
     this.set = button("Set for all", () => this.#set(), "primary");
     this.remove = button("Go back to the shipped text", () => this.#remove());
-    this.actions = h("div", { class: "row" }, button("Check and preview", () => this.#check()), this.set, this.remove);
+    this.turn = h("input", { id: "trial", type: "text", maxlength: "64", placeholder: "Id of a turn", spellcheck: "false" });
+    this.trial = h("label", { class: "hint", for: "trial" }, "Preview with the results of a recorded turn: ", this.turn);
+    this.actions = h("div", { class: "row" }, button("Check and preview", () => this.#check()), mayReplay && button("Replay a sample with it", () => this.#replay()), this.set, this.remove, this.trial);
     this.below = h("div", { class: "below" });
     const back = h("a", { class: "button quiet back", href: "#/prompts" }, "← All texts");
     const label = h("label", { class: "unseen", for: "text" }, "Text");
@@ -31,7 +34,7 @@ export class TextEditor {
   async open(name) {
     this.name = name;
     this.blank.hidden = name !== undefined;
-    this.inner.hidden = name === undefined;
+    this.inner.hidden = true;
     fill(this.outcome);
     say(this.problem, "");
     if (name !== undefined) await this.#read();
@@ -42,10 +45,12 @@ export class TextEditor {
     const told = await call("GET", addressOf(name));
     if (name !== this.name) return;
     this.#told = told;
+    this.inner.hidden = false;
     say(this.title, name);
     say(this.about, told.refused ?? `${told.source ?? "nothing"}${told.origin === "shipped" ? ", as shipped" : `, the tenant's own${told.set_at ? ` since ${moment(told.set_at)}, by ${told.set_by}` : ""}`}`);
     this.text.value = told.text ?? "";
     this.remove.hidden = told.origin !== "ledger";
+    this.trial.hidden = !name.startsWith("responding/");
     fill(this.below, this.#history(told.history), told.origin !== "shipped" && told.shipped !== null && folded("The shipped text", told.shipped));
     this.#compare();
   }
@@ -71,9 +76,15 @@ export class TextEditor {
   }
 
   async #check() {
-    const told = await call("POST", "v1/prompts/check", { name: this.name, text: this.text.value });
+    const turn = this.trial.hidden ? "" : this.turn.value.trim();
+    const told = await call("POST", "v1/prompts/check", { name: this.name, text: this.text.value, ...(turn && { turn_id: turn }) });
     const previews = told.preview.map((text, place) => folded(`Preview ${place + 1}`, text, place === 0));
     fill(this.outcome, h("p", { class: told.usable ? "good" : "problem" }, told.usable ? `It can be used, as ${told.source}.` : told.reason), warnings(told.warnings), previews);
+  }
+
+  async #replay() {
+    await replayWithText(this.name, this.text.value);
+    location.hash = "#/replays";
   }
 
   async #set() {

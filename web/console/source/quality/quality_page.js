@@ -22,7 +22,9 @@ export class QualityPage {
     const choices = h("div", { class: "row" }, h("label", { class: "hint", for: "by" }, "By ", this.by), h("label", { class: "hint", for: "of-agent" }, "Of ", this.agent));
     const head = h("header", { class: "bar" }, h("h1", {}, "Quality"), choices);
     const lately = h("section", { class: "tables" }, h("section", {}, h("h2", {}, "The last seven days"), this.none, this.table));
-    this.element = h("div", { class: "operations quality" }, head, this.problem, lately, h("div", { class: "charts" }, ...this.charts.map((chart) => chart.element)));
+    this.trend = h("div", { class: "charts" }, ...this.charts.map((chart) => chart.element));
+    this.untold = h("p", { class: "hint" }, "The trend begins tomorrow: each day's figures are kept when it is over.");
+    this.element = h("div", { class: "operations quality" }, head, this.problem, lately, this.untold, this.trend);
   }
 
   /** Read the figures as they are now. Raises Problem. */
@@ -44,6 +46,8 @@ export class QualityPage {
       fill(this.table, report.items.length > 0 && table(report.items));
       say(this.none, report.items.length > 0 ? "" : "No turn has ended in this time.");
       const history = daily(trend.items);
+      this.trend.hidden = history.times.length === 0;
+      this.untold.hidden = !this.trend.hidden;
       for (const chart of this.charts) chart.show(history);
     } catch (problem) {
       say(this.problem, problem.message);

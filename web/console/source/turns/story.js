@@ -80,7 +80,8 @@ export class Story {
       part("Figures", factList(figures(told))),
       told.error && part("Error", jsonView(told.error)),
       told.deliveries.length > 0 && part("Deliveries", table(["Part", "Status", "Tries", "Provider's id", "Error"], told.deliveries.map((each) => [each.part, each.status, each.attempts, each.provider_id, each.error && plain(each.error)]))),
-      trace?.calls?.length > 0 && part("Calls of the language model", table(["Purpose", "Model", "Tokens in", "Tokens out", "Time"], trace.calls.map((each) => [each.purpose, each.model, number(each.prompt_tokens), number(each.completion_tokens), duration(each.duration_ms)]))),
+      trace?.llm_calls.length > 0 && part("Calls of the language model", table(["Purpose", "Model", "Tokens in", "Tokens out", "Time"], trace.llm_calls.map((each) => [each.purpose, each.model, number(each.prompt_tokens), number(each.completion_tokens), duration(each.duration_ms)]))),
+      ...(trace?.llm_calls ?? []).filter((each) => each.recording).map((each) => folded(`What was asked for: ${each.purpose}, and answered`, async () => recorded(each.recording))),
       folded("Events", () => this.#events(id)),
       trace && folded("Where it comes from: prompts, versions, hashes", async () => jsonView(trace)),
       audit && folded("Audit log", async () => table(["When", "What", "Content"], audit.items.filter((each) => each.turn_id === id).map((each) => [moment(each.at), each.kind, each.content && plain(each.content)]))),
@@ -140,6 +141,12 @@ function figures({ timings, usage, ...told }) {
 
 function factList(facts) {
   return h("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+}
+
+/** Return the prompt of a call and its answer, as they were recorded. */
+function recorded({ messages, answer, error }) {
+  const texts = [...messages.map(({ role, content }) => [role, content]), [answer === null ? "error" : "answer", answer ?? error ?? ""]];
+  return h("div", { class: "texts-of-call" }, ...texts.flatMap(([role, text]) => [h("h4", {}, role), h("pre", { class: "json", tabindex: "0" }, text)]));
 }
 
 function part(name, ...content) {
