@@ -147,3 +147,10 @@ def cli(stack: Stack) -> Iterator[Cli]:
         yield call
         close_connections()
     settings.cache_clear()
+
+
+def new_tenant(stack: Stack, cli: Cli, name: str, scopes: str) -> httpx2.Client:
+    """Create a tenant and a key of it; return a client that has the key."""
+    cli("tenant", "create", name)
+    key = json.loads(cli("key", "create", "--tenant", name, "--scopes", scopes, "--json"))["key"]
+    return httpx2.Client(base_url=stack.url, headers={"X-Api-Key": key}, timeout=40)

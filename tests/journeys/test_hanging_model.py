@@ -7,15 +7,12 @@ from typing import Any
 
 import httpx2
 import pytest
-from sqlalchemy import create_engine
-from sqlalchemy.orm import Session
 
 from tests.facts import wait_for
+from tests.journeys.conftest import Cli, new_tenant
 from tests.journeys.following import finished, post, run, wait_step
 from tests.journeys.speaking import MESSAGE, Speaker, says, written
 from tests.planner.llm.scripted import Script, hangs
-from turnloom.models.connections.database import driver_url
-from turnloom.models.ledger import keys, tenants
 from turnloom.workers.embedded.stack import Stack
 
 HUNG = 40
@@ -60,14 +57,10 @@ def hung(api: httpx2.Client, hanging: Script) -> Iterator[list[str]]:
     hanging.released.set()
 
 
-@pytest.fixture
-def another(stack: Stack) -> Iterator[httpx2.Client]:
+@pytest.fixture(scope="module")
+def another(stack: Stack, cli: Cli) -> Iterator[httpx2.Client]:
     """A client of another tenant."""
-    engine = create_engine(driver_url(stack.database_url))
-    with Session(engine) as db, db.begin():
-        _, key = keys.create(db, tenants.create(db, "another"), "k", ["turns:write", "turns:read"])
-    engine.dispose()
-    with httpx2.Client(base_url=stack.url, headers={"Authorization": f"Bearer {key}"}, timeout=40) as client:
+    with new_tenant(stack, cli, "another", "turns:write,turns:read") as client:
         yield client
 
 

@@ -9,13 +9,11 @@ import httpx2
 import pytest
 
 from tests.facts import wait_for
+from tests.journeys.conftest import Cli, new_tenant
 from tests.journeys.following import finished, post
-from turnloom.models.connections.database import close_connections, transaction
 from turnloom.models.contracts.rollout import RunningRollout
 from turnloom.models.contracts.scope import SCOPES
-from turnloom.models.ledger import keys, tenants
 from turnloom.models.ledger.override_cache import _KEPT_S
-from turnloom.models.runtime.settings import settings
 from turnloom.workers.broker.app import app
 from turnloom.workers.embedded.stack import Stack
 
@@ -25,17 +23,9 @@ ORDER = "Wait 1 ms three times one after another"
 
 
 @pytest.fixture(scope="module")
-def api(stack: Stack) -> Iterator[httpx2.Client]:
+def api(stack: Stack, cli: Cli) -> Iterator[httpx2.Client]:
     """A client of a tenant of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in stack.environment.items():
-            patch.setenv(name, value)
-        settings.cache_clear()
-        with transaction() as db:
-            _, key = keys.create(db, tenants.ensure(db, "rolling"), "test", SCOPES)
-        close_connections()
-    settings.cache_clear()
-    with httpx2.Client(base_url=stack.url, headers={"X-Api-Key": key}, timeout=40) as client:
+    with new_tenant(stack, cli, "rolling", ",".join(SCOPES)) as client:
         yield client
 
 

@@ -1,6 +1,5 @@
 """A tenant's own prompts and agents take effect within seconds, and every trace names them."""
 
-import json
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
@@ -9,7 +8,7 @@ import httpx2
 import pytest
 
 from tests.facts import wait_for
-from tests.journeys.conftest import Cli
+from tests.journeys.conftest import Cli, new_tenant
 from tests.journeys.following import finished, post, run
 from turnloom.models.runtime.settings import ROOT
 from turnloom.planner.agents import load_agents
@@ -26,10 +25,7 @@ OWN_AGENT = "persona: You are the guild's own planner.\n"
 @pytest.fixture(scope="module")
 def guild(stack: Stack, cli: Cli) -> Iterator[httpx2.Client]:
     """A client of a separate tenant."""
-    cli("tenant", "create", "guild")
-    scopes = "turns:read,turns:write,plans:submit"
-    key = json.loads(cli("key", "create", "--tenant", "guild", "--scopes", scopes, "--json"))["key"]
-    with httpx2.Client(base_url=stack.url, headers={"X-Api-Key": key}, timeout=40) as client:
+    with new_tenant(stack, cli, "guild", "turns:read,turns:write,plans:submit") as client:
         yield client
 
 

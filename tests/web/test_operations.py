@@ -47,7 +47,7 @@ def test_an_idle_deployment(client: FlaskClient) -> None:
     shown = _shown(client)
 
     assert [queue["queue"] for queue in shown["queues"]] == [
-        *("plan", "tools.io", "tools.cpu", "respond", "deliver", "maintenance")
+        *("plan", "tools.io", "tools.cpu", "respond", "deliver", "maintenance", "replay")
     ]
     assert all((queue["messages"], queue["oldest_s"], queue["slots"]) == (0, None, 0) for queue in shown["queues"])
     assert (shown["workers"], shown["backlog"], shown["circuits"]) == ([], [], [])
