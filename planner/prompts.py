@@ -225,7 +225,7 @@ class Prompts:
         try:
             text = self._path(name).read_text("utf-8")
         except FileNotFoundError:
-            raise NotFound(f"there is no prompt {name!r} under {self.folders[0]}") from None
+            raise NotFound(f"there is no prompt {name!r}") from None
         return read_prompt(name, text)
 
 

@@ -25,6 +25,12 @@ _PAGE_SCRIPT = "docs.js"
 _A_WEEK_S = 604_800
 _REFERENCE = "#/components/schemas/"
 _TEXT = {"type": "string"}
+_TEXT_OF: dict[str, dict[str, Any]] = {"text/event-stream": {}}
+"""The schema of a text that is not one string: what reads a stream takes the schema for that of each event."""
+_TOO_LONG = {
+    "description": "The request line is longer than 4,094 bytes; the server says so before it reads the request",
+    "content": {"text/html": {"schema": _TEXT}},
+}
 _IDEMPOTENCY_KEY = {"name": "Idempotency-Key", "in": "header", "schema": {**_TEXT, "maxLength": 128}}
 _ANYWHERE_404 = ("/v1/turns", "/v1/audit", "/v1/connections", "/v1/replays", "/v1/chat/completions", "/api/ai/chat")
 """Addresses without an id, with something in the request that may not exist."""
@@ -100,6 +106,7 @@ def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     for path in ("/v1/conversations/{conversation_id}", "/v1/users/{user_id}"):
         spec["paths"][path]["delete"]["responses"]["409"] = _problem("A turn is in work")
     _complete_replays(spec["paths"])
+    _complete_rollouts(spec["paths"])
     _complete_front(spec["paths"])
     _complete_console(spec["paths"]["/v1/console/session"])
     show_text = spec["paths"]["/v1/prompts/{name}"]["get"]
@@ -134,10 +141,20 @@ def _complete_replays(paths: dict[str, Any]) -> None:
     cancel["responses"]["409"] = _problem("The replay is finished")
 
 
+def _complete_rollouts(paths: dict[str, Any]) -> None:
+    """Describe what a rollout may refuse."""
+    start = paths["/v1/rollouts"]["post"]["responses"]
+    start["404"] = _problem("There is no text of this name")
+    start["409"] = _problem("A rollout of this text is running, or too many rollouts are")
+    for part in ("stop", "promote"):
+        end = paths[f"/v1/rollouts/{{rollout_id}}/{part}"]["post"]
+        end["responses"]["409"] = _problem("The rollout has ended")
+
+
 def _complete_front(paths: dict[str, Any]) -> None:
     """Describe the streams and the errors of clients that keep the conversation themselves."""
     complete, chat = paths["/v1/chat/completions"]["post"], paths["/api/ai/chat"]["post"]
-    complete["responses"]["200"]["content"]["text/event-stream"] = {"schema": _TEXT}
+    complete["responses"]["200"]["content"]["text/event-stream"] = {"schema": _TEXT_OF["text/event-stream"]}
     for operation in (complete, chat):
         operation["responses"]["409"] = _problem("The `Idempotency-Key` came before with another body")
         operation["responses"]["429"] = _too_many()
@@ -155,7 +172,7 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
     for answer in answers.values():
         for media_type, content in answer.get("content", {}).items():
             if media_type.startswith(("text/", "image/")):
-                content["schema"] = _TEXT
+                content["schema"] = _TEXT_OF.get(media_type, _TEXT)
     answers["500"] = _problem("Something went wrong on our side")
     answers["503"] = _problem("A service that we depend on is down; `Retry-After` says when to try again")
     _secure(path, operation)
@@ -166,7 +183,10 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
         answers["400"] = _problem("The body is not JSON that we can read")
         answers["413"] = _problem("The body is too large")
         answers["415"] = _problem("The body is not application/json in UTF-8")
-    if "requestBody" in operation or any(parameter["in"] == "query" for parameter in operation["parameters"]):
+    has_query = any(parameter["in"] == "query" for parameter in operation["parameters"])
+    if has_query:
+        answers["414"] = _TOO_LONG
+    if "requestBody" in operation or has_query:
         answers["422"] = _problem("The request is well-formed but not valid; `errors` names each fault")
     operation["responses"] = dict(sorted(answers.items()))
 
