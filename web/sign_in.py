@@ -23,7 +23,7 @@ from turnloom.web.session_cookie import (
 )
 
 _TRIES, _EACH_MS = 20, 3_000
-"""Tries to sign in from one address: so many at once, and then one for each of these times."""
+"""Tries to sign in with a key from one address: so many at once, and then one for each of these times."""
 
 blueprint = APIBlueprint("sign_in", __name__, url_prefix="/v1/console", tag="Console")
 
@@ -40,7 +40,8 @@ def sign_in(json_data: SignIn) -> Response:
     need the header `X-CSRF-Token`.
     """
     demand_same_origin(request)
-    _demand_rate()
+    if json_data.key:
+        _demand_rate()
     key = json_data.key or _own_key()
     with request_gate.lookups().passed(), transaction() as db:
         opened = console_sessions.open_session(db, keys.digest(key))

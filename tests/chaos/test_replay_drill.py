@@ -3,6 +3,7 @@
 from typing import Any
 
 import httpx2
+import pytest
 from redis import Redis
 
 from tests.facts import wait_for
@@ -19,6 +20,8 @@ REQUEST = {
 }
 
 
+@pytest.mark.drill
+@pytest.mark.timeout(3 * WITHIN_S)
 def test_a_replay_survives_its_workers() -> None:
     """Killed twice, and once without its messages, it reports what an undisturbed one reports, byte for byte."""
     with Stack(StackOptions(data_dir=None, port=0, tool_workers=1)) as stack, client_of(stack) as api:

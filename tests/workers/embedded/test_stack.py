@@ -92,7 +92,7 @@ def test_stack_has_the_processes_that_were_asked_for(stack: Stack):
     """Two workers serve tools that wait, one those that compute, one plans; Flower runs. The API needs a key."""
     answer = httpx2.get(f"{stack.url}/v1/tools")
 
-    workers = {"worker-plan", "worker-io-1", "worker-io-2", "worker-cpu"}
+    workers = {"worker-plan", "worker-io-1", "worker-io-2", "worker-cpu", "worker-replay"}
     assert set(stack.processes) == {"web", "beat", "flower", *workers}
     assert answer.status_code == 401
 
@@ -105,7 +105,7 @@ def test_workers_and_beat_begin_as_forks(stack: Stack):
 
     names = [Path(f"/proc/{each.pid}/comm").read_text().strip() for each in at_first]
 
-    assert len(processes) == 5
+    assert len(processes) == 6
     assert names == [each.name for each in at_first]
 
 
