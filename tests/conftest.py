@@ -102,6 +102,7 @@ def clean_environment() -> Iterator[None]:
         for name in [name for name in os.environ if name.startswith(_OURS)]:
             patch.delenv(name)
         patch.setenv("TURNLOOM_OFFLINE_MODEL", "true")
+        patch.setenv("TURNLOOM_ROW_SECURITY", "true")  # whatever works with it works without
         # A command run in this process must not fix the target of log lines, or tests would capture none.
         patch.setattr(structlog, "configure", partial(_configure_anew, structlog.configure))
         settings.cache_clear()
