@@ -121,7 +121,7 @@ def test_sigterm_ends_everything(up, tmp_path):
     with suppress(subprocess.TimeoutExpired):
         process.wait(15)
     assert (process.poll(), [name for name, pid in pids.items() if is_alive(pid)]) == (0, [])
-    assert len(pids) == 7
+    assert len(pids) == 8
     assert list(tmp_path.iterdir()) == []
 
 
