@@ -51,6 +51,8 @@ class RecordedTurn(Contract):
     """Time for it, from the beginning of its planning."""
     submitted_plan: dict[str, Any] | None = None
     """The plan that the caller posted."""
+    plans: list[dict[str, Any]] = Field(default_factory=list)
+    """The revisions of its plan, in order."""
     asked: list[dict[str, Any]] = Field(default_factory=list)
     """`{tool, args, needs}` of the calls for which its reply asked the user something."""
     uncalled: list[str] = Field(default_factory=list)

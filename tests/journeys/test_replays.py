@@ -2,19 +2,34 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import httpx2
+import pytest
 
 from tests.facts import wait_for, whole_lines
+from tests.journeys.conftest import Cli
 from tests.journeys.following import run
 from tests.journeys.test_hotel import talk
+from turnloom.models.ledger.keys import DEVELOPMENT_TENANT
+from turnloom.workers.turns import process_parts
 
 WITHIN_S = 60.0
+
+
+@pytest.fixture
+def in_process(cli: Cli) -> Iterator[Cli]:
+    """Commands that work with the stack's tools and language model in this process."""
+    parts = (process_parts.llm, process_parts.registry)
+    for part in parts:
+        part.cache_clear()
+    yield cli
+    for part in parts:
+        part.cache_clear()
 
 
 def replayed(api: httpx2.Client, **request: Any) -> dict[str, Any]:
@@ -109,3 +124,41 @@ def test_the_report_is_one_page(api: httpx2.Client) -> None:
     assert shown.status_code == 200
     assert shown.headers["Content-Type"].startswith("text/html")
     assert made["replay_id"] in {each["replay_id"] for each in api.get("/v1/replays").json()["items"]}
+
+
+def test_a_turn_is_run_again_from_a_step(api: httpx2.Client, in_process: Cli, sim_log: Path, tmp_path: Path) -> None:
+    """It goes the same way, and another way with another result or plan. Nothing is written, whatever its steps are."""
+    read = {"id": "r", "tool": "sim.wait", "args": {"ms": 1, "payload": "mine"}}
+    write = {"id": "w", "tool": "sim.write", "args": {"value": {"$from": "r.payload"}}}
+    turn = run(api, [read, write], conversation_id=f"fork-{uuid4()}")
+    before = whole_lines(sim_log)
+    result, plan = tmp_path / "r.json", tmp_path / "plan.json"
+    result.write_text(json.dumps({"ms": 1, "payload": "ours"}), "utf-8")
+    plan.write_text(json.dumps({"steps": [read]}), "utf-8")
+
+    def forked(*options: object) -> dict[str, Any]:
+        given = ("--from", "r", "--tenant", DEVELOPMENT_TENANT, "--json", *map(str, options))
+        return dict(json.loads(in_process("replay", "fork", turn["turn_id"], *given)))
+
+    same, other, shorter = forked(), forked("--result", f"r={result}"), forked("--plan", plan)
+
+    assert (same["outcome"], same["differences"]) == ("same", [])
+    assert same["replayed"]["reply"] == turn["reply"]["text"]
+    assert [each["args"] for each in other["replayed"]["steps"]] == [read["args"], {"value": "ours"}]
+    assert ("tools", "sim.write") in {(each["aspect"], each["subject"]) for each in shorter["differences"]}
+    assert whole_lines(sim_log) == before
+    assert api.get(f"/v1/turns/{turn['turn_id']}").json() == turn
+
+
+def test_a_hotel_turn_is_run_again_with_its_recorded_plan(api: httpx2.Client, in_process: Cli) -> None:
+    """From each of its steps, with all its recorded past and results."""
+    *_, turn = talk(api, "A room next weekend for 2 adults and a child of 5", "make it 3 adults, under 900 ILS")
+    given = ("--tenant", DEVELOPMENT_TENANT, "--json")
+
+    made = [
+        json.loads(in_process("replay", "fork", turn["turn_id"], "--from", step["id"], *given))
+        for step in turn["steps"]
+    ]
+
+    assert made
+    assert [(each["outcome"], each["differences"]) for each in made] == [("same", [])] * len(made)

@@ -18,12 +18,14 @@ from turnloom.models.contracts.base import rfc3339
 from turnloom.models.contracts.fault_file import read_fault_file
 from turnloom.models.contracts.replay import ReplayReport
 from turnloom.models.contracts.replay_request import ReplayRequest, ReplayView
-from turnloom.models.errors import Invalid, NotFound
-from turnloom.models.ledger import replays, tenants
+from turnloom.models.errors import Invalid
+from turnloom.models.ledger import replays
 from turnloom.models.ledger.replays import ReplayProgress
 from turnloom.models.runtime.value_faults import faults_of
 from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.tools.enabled_tools import enabled_tools
+from turnloom.workers.cli.replay_fork import fork
+from turnloom.workers.cli.replay_options import source_options, tenant_of, tenant_option
 from turnloom.workers.replay import requests
 from turnloom.workers.replay.foreign import began_at, read_lines
 from turnloom.workers.replay.report import report_json
@@ -39,7 +41,6 @@ _COLUMNS = ["replay_id", "status", "done", "conversations", "tools", "created_at
 _LISTED = 50
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,4})?)%")
 
-_tenant = click.option("--tenant", "tenant_name", default=None, help="Whose.  [default: the only tenant]")
 _replay_id = click.argument("replay_id", metavar="ID", type=click.UUID)
 
 
@@ -77,6 +78,9 @@ def replay() -> None:
     """
 
 
+replay.add_command(fork)
+
+
 @replay.command
 @click.option("--file", type=click.File("rb"), help="JSON lines of conversations that another system has recorded.")
 @click.option("--since", type=_Moment(), help="Recorded conversations with turns from then on.")
@@ -84,26 +88,13 @@ def replay() -> None:
 @click.option("--agent", help="Only what this agent has answered; for a file, who answers if a line names nobody.")
 @click.option("--sample", type=click.IntRange(1), help="Only so many conversations, chosen by the seed.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
-@click.option(
-    "--tools",
-    type=click.Choice(["recorded", "live-read", "simulated"]),
-    default="recorded",
-    show_default=True,
-    help="Where tool results come from.",
-)
-@click.option("--faults", type=click.File(encoding="utf-8"), help="With `simulated`: a fault file.")
-@click.option("--model", help="Language model in place of the recorded ones.")
-@click.option(
-    "--prompts",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder like prompts/ whose texts replace those in effect.",
-)
+@source_options
 @click.option(
     "--repeat", type=click.IntRange(1, 20), default=1, show_default=True, help="Replays of each turn, to tell noise."
 )
 @click.option("--max-different", type=_Share(), help="Exit with 1 if a larger share of turns goes another way.")
 @click.option("--detach", is_flag=True, help="Do not wait for the end.")
-@_tenant
+@tenant_option
 @json_option
 def run(
     tenant_name: str | None, detach: bool, as_json: bool, file: BinaryIO | None, prompts: Path | None, **options: Any
@@ -121,7 +112,7 @@ def run(
         "faults": read_fault_file(faults.read()) if faults else None,
         "prompts": requests.changed_texts(prompts) if prompts else {},
     }
-    tenant_id = _tenant_id(tenant_name)
+    tenant_id = tenant_of(tenant_name)
     replay_id = requests.make(tenant_id, _request(request), by_operator=True)
     if detach:
         _show(_found(tenant_id, replay_id), as_json=as_json)
@@ -131,11 +122,11 @@ def run(
 
 
 @replay.command("list")
-@_tenant
+@tenant_option
 @json_option
 def list_replays(tenant_name: str | None, as_json: bool) -> None:
     """List the last fifty replays, the newest first."""
-    tenant_id = _tenant_id(tenant_name)
+    tenant_id = tenant_of(tenant_name)
     with transaction(tenant_id) as db:
         found = [view_of(each).model_dump(mode="json") for each in replays.listed(db, tenant_id, _LISTED)]
     print_rows(_COLUMNS, found, as_json=as_json)
@@ -143,24 +134,24 @@ def list_replays(tenant_name: str | None, as_json: bool) -> None:
 
 @replay.command
 @_replay_id
-@_tenant
+@tenant_option
 @json_option
 def show(replay_id: UUID, tenant_name: str | None, as_json: bool) -> None:
     """Show a replay and how far it is."""
-    _show(_found(_tenant_id(tenant_name), replay_id), as_json=as_json)
+    _show(_found(tenant_of(tenant_name), replay_id), as_json=as_json)
 
 
 @replay.command
 @_replay_id
 @click.option("--html", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write the page there.")
-@_tenant
+@tenant_option
 @json_option
 def report(replay_id: UUID, html: Path | None, tenant_name: str | None, as_json: bool) -> None:
     """Show the report of a replay that has ended, or write it as one HTML page.
 
     Exits with 1 if a larger share of turns went another way than the replay allows.
     """
-    view, made = _report(_tenant_id(tenant_name), replay_id)
+    view, made = _report(tenant_of(tenant_name), replay_id)
     if html is not None:
         html.write_text(page(made), "utf-8")
         if not as_json:
@@ -171,7 +162,7 @@ def report(replay_id: UUID, html: Path | None, tenant_name: str | None, as_json:
 
 @replay.command("import")
 @click.argument("file", type=click.File("rb"))
-@_tenant
+@tenant_option
 @json_option
 def import_file(file: BinaryIO, tenant_name: str | None, as_json: bool) -> None:
     """Keep the conversations of FILE as recorded ones, for replays by time.
@@ -179,7 +170,7 @@ def import_file(file: BinaryIO, tenant_name: str | None, as_json: bool) -> None:
     FILE has JSON lines, as `run --file` takes them. It is taken whole or not at all. A conversation that is there
     already is replaced.
     """
-    tenant_id, found = _tenant_id(tenant_name), _conversations(file)
+    tenant_id, found = tenant_of(tenant_name), _conversations(file)
     with transaction(tenant_id) as db:
         replays.keep(db, tenant_id, [(each, began_at(each)) for each in found])
     turns = sum(len(each.turns) for each in found)
@@ -191,11 +182,11 @@ def import_file(file: BinaryIO, tenant_name: str | None, as_json: bool) -> None:
 
 @replay.command
 @_replay_id
-@_tenant
+@tenant_option
 @json_option
 def cancel(replay_id: UUID, tenant_name: str | None, as_json: bool) -> None:
     """Cancel a replay. What is done can be reported."""
-    tenant_id = _tenant_id(tenant_name)
+    tenant_id = tenant_of(tenant_name)
     with transaction(tenant_id) as db:
         replays.cancel(db, tenant_id, replay_id)
     _show(_found(tenant_id, replay_id), as_json=as_json)
@@ -215,16 +206,6 @@ def _request(fields: dict[str, Any]) -> ReplayRequest:
         return ReplayRequest.model_validate(fields)
     except ValidationError as error:
         raise click.UsageError(faults_of(error)) from error
-
-
-def _tenant_id(name: str | None) -> UUID:
-    with transaction() as db:
-        if name is not None:
-            return tenants.find(db, name).id
-        found = tenants.listed(db)
-    if len(found) != 1:
-        raise NotFound(f"there are {len(found)} tenants: name one with --tenant")
-    return found[0].id
 
 
 def _found(tenant_id: UUID, replay_id: UUID) -> ReplayProgress:

@@ -64,6 +64,7 @@ def _turn(rows: TurnRows, slots: dict[str, Any]) -> RecordedTurn:
             "on_error": cast("OnError", turn.on_error),
             "deadline_ms": max(0, round((turn.deadline_at - begun_at).total_seconds() * 1000)),
             "submitted_plan": turn.submitted_plan,
+            "plans": [plan.document for plan in rows.plans],
             "asked": list(_asked(rows)),
             "uncalled": [step.id for step in rows.steps if step_cache(step) in ("plan", "memory")],
             "llm_ms": llm_ms,

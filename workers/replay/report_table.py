@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from turnloom.models.contracts.replay import FigureChange, ReplayReport, ReportedTurn
+from turnloom.models.contracts.replay import FigureChange, ReplayedTurn, ReplayReport, ReportedTurn
 from turnloom.tools.command_output import print_rows
 from turnloom.workers.replay.report_words import UNITS, change_text, verdict_text
 
@@ -27,6 +27,19 @@ def show_report(report: ReplayReport) -> None:
     if len(report.listed) > _MOST_TURNS:
         click.echo(f"… and {len(report.listed) - _MOST_TURNS:,} more; --json and --html show them")
     click.echo(f"\n{verdict_text(report)}")
+
+
+def show_turn(turn: ReplayedTurn) -> None:
+    """Print how one turn went, its steps, how it differs from the record, and the new reply."""
+    reason = f": {_line(turn.reason)}" if turn.reason else ""
+    click.echo(f"turn {turn.seq} of {_line(turn.conversation_id)}: {turn.outcome}{reason}")
+    steps = turn.replayed.steps if turn.replayed else []
+    _section("steps", ["step", "tool", "status"], [{"step": s.id, "tool": s.tool, "status": s.status} for s in steps])
+    differences = [{"aspect": each.aspect, "difference": _line(each.text)} for each in turn.differences]
+    _section("differences", ["aspect", "difference"], differences)
+    if turn.replayed and turn.replayed.reply:
+        lines = turn.replayed.reply.splitlines()
+        click.echo("\nreply\n" + "\n".join(map(_line, lines)))
 
 
 def _section(title: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:

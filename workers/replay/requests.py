@@ -33,9 +33,8 @@ def make(tenant_id: UUID, request: ReplayRequest, *, by_operator: bool = False) 
         Invalid: a text cannot be used, or no agent, or no language model of the settings, has the name.
         NotFound: there is nothing to replay.
     """
-    own = {name: override.text for name, override in read_overrides(tenant_id).texts.items()}
-    texts = own | request.prompts
-    _check(request, texts)
+    texts = texts_with(tenant_id, request.prompts)
+    _check_agent(request, texts)
     if not by_operator:
         _check_model(request)
     options = ReplayOptions(
@@ -64,6 +63,19 @@ def dispatch(replay_id: UUID, conversations: int) -> None:
     """Send tasks for a replay. If the broker is out, they are sent later."""
     for _ in range(min(conversations, _AT_ONCE)):
         send("replay", replay_id, queue="replay")
+
+
+def texts_with(tenant_id: UUID, changed: dict[str, str]) -> dict[str, str]:
+    """Return the texts of a tenant, with those that a replay changes in place of them.
+
+    Raises:
+        Invalid: a changed text cannot be used.
+    """
+    texts = {name: override.text for name, override in read_overrides(tenant_id).texts.items()} | changed
+    made = tailored(texts)
+    if refused := [made.refused[name] for name in sorted(changed) if name in made.refused]:
+        raise Invalid("; ".join(refused))
+    return texts
 
 
 def tailored(texts: Mapping[str, str]) -> Tailored:
@@ -100,13 +112,10 @@ def _text(path: Path) -> str:
         raise Invalid(f"{path} cannot be read: {error}") from error
 
 
-def _check(request: ReplayRequest, texts: Mapping[str, str]) -> None:
-    made = tailored(texts)
-    if refused := [made.refused[name] for name in sorted(request.prompts) if name in made.refused]:
-        raise Invalid("; ".join(refused))
+def _check_agent(request: ReplayRequest, texts: Mapping[str, str]) -> None:
     if request.agent is not None:
         try:
-            made.agents.get(request.agent)
+            tailored(texts).agents.get(request.agent)
         except NotFound as error:
             raise Invalid(str(error)) from error
 

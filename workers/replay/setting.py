@@ -24,6 +24,9 @@ class Setting:
     repeat: int = 1
     """How often each turn is replayed. What differs between these replays is noise."""
 
+    keeps_plans: bool = False
+    """Whether the recorded plans run again. Then no language model is asked for one."""
+
     def agent_for(self, turn: RecordedTurn) -> AgentProfile:
         """Return the agent of a turn, as it is now.
 

@@ -9,14 +9,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from celery.signals import worker_init
 
 from turnloom.models.connections.database import statement, transaction
-from turnloom.models.contracts.envelope import Envelope
 from turnloom.models.contracts.foreign import ForeignConversation
 from turnloom.models.contracts.recorded import RecordedConversation, RecordedTurn
 from turnloom.models.contracts.replay import ReplayedTurn
@@ -27,21 +26,16 @@ from turnloom.models.ledger.replays import LEASE_S, ClaimedConversation
 from turnloom.models.runtime.daemon import Daemon
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
-from turnloom.tools import runner
-from turnloom.tools.context import ToolContext
-from turnloom.tools.guards import Guards
 from turnloom.workers.broker.app import app
 from turnloom.workers.dispatch import queue_lengths, send
 from turnloom.workers.replay import requests
-from turnloom.workers.replay.conversation_replay import ResultsOf, not_replayed, replay, unreadable
+from turnloom.workers.replay.conversation_replay import not_replayed, replay, unreadable
 from turnloom.workers.replay.foreign import recorded_conversation
 from turnloom.workers.replay.ledger_source import read_conversation
-from turnloom.workers.replay.past import Past
 from turnloom.workers.replay.reports import report_of
+from turnloom.workers.replay.result_sources import results_of
 from turnloom.workers.replay.setting import Setting
-from turnloom.workers.replay.tool_results import LiveReads, PlannedCall, RecordedResults, SimulatedResults, ToolResults
 from turnloom.workers.turns.process_parts import llm, registry
-from turnloom.workers.turns.tool_availability import access_for
 
 _SLICE_S = 10.0
 _MAX_ATTEMPTS = 5
@@ -131,7 +125,7 @@ def _replayed(claimed: ClaimedConversation) -> list[ReplayedTurn]:
         return []  # it was erased
     if claimed.attempt > _MAX_ATTEMPTS:
         return not_replayed(conversation, f"its workers were lost in each of {_MAX_ATTEMPTS} attempts")
-    return replay(conversation, setting, _results_of(options, setting, conversation))
+    return replay(conversation, setting, results_of(options, setting, conversation))
 
 
 @lru_cache(maxsize=_REPLAYS)
@@ -167,38 +161,6 @@ def _in_time(turn: RecordedTurn, options: ReplayOptions) -> RecordedTurn:
     """Return a turn that is replayed only if the request means it."""
     is_meant = options.agent in (None, turn.record.agent) and requests.is_in_time(turn.record.at, options)
     return turn if is_meant else turn.model_copy(update={"is_replayed": False})
-
-
-def _results_of(options: ReplayOptions, setting: Setting, conversation: RecordedConversation) -> ResultsOf:
-    def results_of(turn: RecordedTurn, past: Past) -> ToolResults:
-        found = RecordedResults(turn.record.steps, past.memory, setting.tools)
-        if options.tools == "live-read":
-            return LiveReads(found, partial(_read_now, setting, conversation, turn))
-        if options.faults is not None:
-            return SimulatedResults(found, options.faults, f"{conversation.conversation_id}/{turn.seq}")
-        return found
-
-    return results_of
-
-
-def _read_now(setting: Setting, conversation: RecordedConversation, turn: RecordedTurn, call: PlannedCall) -> Envelope:
-    """Call a tool that reads, as a live turn does."""
-    assert call.tool.effect == "read"
-    access = access_for(setting.tenant_id, turn.person.get("id"), setting.tools)
-    context = ToolContext(
-        tenant_id=setting.tenant_id,
-        conversation_id=conversation.conversation_id,
-        turn_id=turn.key(conversation.conversation_id),
-        step_id=call.step,
-        attempt=1,
-        idempotency_key=f"replay/{conversation.conversation_id}/{turn.seq}/{call.step}",
-        deadline=time.monotonic() + call.tool.timeout_s,
-        user=turn.person,
-        agent=turn.record.agent,
-        scopes=access.scopes,
-        accounts=access.accounts,
-    )
-    return runner.run(call.tool, call.args, context, guards=Guards(longest_wait_s=call.tool.timeout_s))
 
 
 class _Held:

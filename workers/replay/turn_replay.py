@@ -119,9 +119,11 @@ class TurnReplay:
         """Return the next revision of the plan.
 
         Raises:
-            InvalidPlan: the language model's plan was refused twice, or the caller's is refused now.
+            InvalidPlan: the model's plan was refused twice, the caller's is refused now, or no kept plan is left.
             Unavailable: the language model does not answer.
         """
+        if self._setting.keeps_plans:
+            return self._kept_plan()
         if self._turn.submitted_plan is not None:
             tools = self._setting.tools.allowed(self._agent.tools)
             return validate(self._turn.submitted_plan, tools, self._agent.limits)
@@ -133,6 +135,11 @@ class TurnReplay:
             return drafted.plan
         self._traces.append({**trace, "faults": list(drafted.faults)})
         return self._standing_in(InvalidPlan("; ".join(fault["message"] for fault in drafted.faults)[:2_000]))
+
+    def _kept_plan(self) -> Plan:
+        if len(self._plans) == len(self._turn.plans):
+            raise InvalidPlan("the recorded plan has no further revision")
+        return Plan.model_validate(self._turn.plans[len(self._plans)])
 
     def _standing_in(self, error: InvalidPlan) -> Plan:
         if not self._plans and self._mode != "direct":

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from tests.factories import make_tenant, queue_length
-from tests.planner.llm.scripted import Script, says, scripted_server
-from tests.workers.replay.working import work_off
+from tests.planner.llm.scripted import Script, says
+from tests.workers.replay.working import scripted_parts, work_off
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.connections.redis import redis
 from turnloom.models.contracts.foreign import ForeignConversation
@@ -19,13 +19,11 @@ from turnloom.models.contracts.replay_request import ReplayRequest
 from turnloom.models.errors import Conflict, Invalid, NotFound
 from turnloom.models.ledger import replays
 from turnloom.models.ledger.replays import ReplayProgress
-from turnloom.models.runtime.settings import settings
 from turnloom.tools.erasure import erase_conversation, erase_user
 from turnloom.workers.broker.app import app as celery
 from turnloom.workers.replay import requests
 from turnloom.workers.replay.foreign import began_at
 from turnloom.workers.replay.tasks import report_task, resume_replays
-from turnloom.workers.turns import process_parts
 from turnloom.workers.upkeep.retention import prune_replays
 
 
@@ -38,16 +36,8 @@ def tenant_id(database: str, redis_url: str) -> UUID:
 @pytest.fixture
 def script(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Script]:
     """A language model from a script, and the sim pack's tools."""
-    parts = (process_parts.llm, process_parts.registry)
-    with scripted_server() as serving:
-        monkeypatch.setenv("OPENAI_BASE_URL", serving.url)
-        monkeypatch.setenv("TURNLOOM_PACKS", '["sim"]')
-        settings.cache_clear()
-        for part in parts:
-            part.cache_clear()
+    with scripted_parts(monkeypatch) as serving:
         yield serving
-    for part in parts:
-        part.cache_clear()
 
 
 def waiting(ms: int, payload: str | None) -> dict[str, Any]:

@@ -1,0 +1,55 @@
+"""Options that several commands of `turnloom replay` have."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+import click
+
+from turnloom.models.connections.database import transaction
+from turnloom.models.errors import NotFound
+from turnloom.models.ledger import tenants
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+tenant_option = click.option("--tenant", "tenant_name", default=None, help="Whose.  [default: the only tenant]")
+
+_SOURCE = (
+    click.option(
+        "--tools",
+        type=click.Choice(["recorded", "live-read", "simulated"]),
+        default="recorded",
+        show_default=True,
+        help="Where tool results come from.",
+    ),
+    click.option("--faults", type=click.File(encoding="utf-8"), help="With `simulated`: a fault file."),
+    click.option("--model", help="Language model in place of the recorded ones."),
+    click.option(
+        "--prompts",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Folder like prompts/ whose texts replace those in effect.",
+    ),
+)
+
+
+def source_options(command: _Command) -> _Command:
+    """Add the options that say where results, plans and replies come from."""
+    for option in reversed(_SOURCE):
+        command = option(command)
+    return command
+
+
+def tenant_of(name: str | None) -> UUID:
+    """Return the id of a tenant; without a name, of the only one.
+
+    Raises:
+        NotFound: there is no such tenant, or not exactly one.
+    """
+    with transaction() as db:
+        if name is not None:
+            return tenants.find(db, name).id
+        found = tenants.listed(db)
+    if len(found) != 1:
+        raise NotFound(f"there are {len(found)} tenants: name one with --tenant")
+    return found[0].id
