@@ -9,23 +9,17 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.browser.speaking import post_plan
 from tests.conftest import DEV_KEY
 from tests.journeys.following import finished, wait_step
-from turnloom.models.connections.database import close_connections, transaction
+from tests.journeys.stacks import environment_of
+from turnloom.models.connections.database import transaction
 from turnloom.models.ledger import keys, tenants
-from turnloom.models.runtime.settings import settings
 from turnloom.workers.embedded.stack import Stack
 
 
 @pytest.fixture
 def reading_key(stack: Stack) -> str:
     """A key of the same tenant that may only read."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in stack.environment.items():
-            patch.setenv(name, value)
-        settings.cache_clear()
-        with transaction() as db:
-            _, key = keys.create(db, tenants.ensure(db, keys.DEVELOPMENT_TENANT), "reader", ["turns:read"])
-        close_connections()
-    settings.cache_clear()
+    with environment_of(stack), transaction() as db:
+        _, key = keys.create(db, tenants.ensure(db, keys.DEVELOPMENT_TENANT), "reader", ["turns:read"])
     return key
 
 

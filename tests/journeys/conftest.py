@@ -16,11 +16,10 @@ from tests.conftest import stack_on
 from tests.journeys.hostile import with_hostile_tools
 from tests.journeys.ordering import WINDOWS
 from tests.journeys.speaking import Speaker
-from tests.journeys.stacks import client_of
+from tests.journeys.stacks import client_of, environment_of
 from tests.planner.llm.scripted import Script, scripted_server
 from tests.tools.mcp.serving import Program
-from turnloom.models.connections.database import close_connections
-from turnloom.models.runtime.settings import ROOT, settings
+from turnloom.models.runtime.settings import ROOT
 from turnloom.tools.mcp.lockfile import save_pinned
 from turnloom.tools.mcp.servers import ToolTerms
 from turnloom.workers.cli import main
@@ -140,13 +139,8 @@ def cli(stack: Stack) -> Iterator[Cli]:
         assert done.exit_code == 0, done.output
         return done.stdout
 
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in stack.environment.items():
-            patch.setenv(name, value)
-        settings.cache_clear()
+    with environment_of(stack):
         yield call
-        close_connections()
-    settings.cache_clear()
 
 
 def new_tenant(stack: Stack, cli: Cli, name: str, scopes: str) -> httpx2.Client:

@@ -4,7 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import httpx2
+import pytest
 
+from turnloom.models.connections.database import close_connections
+from turnloom.models.runtime.settings import settings
 from turnloom.workers.embedded.stack import Stack, StackOptions
 
 
@@ -21,3 +24,15 @@ def client_of(stack: Stack) -> httpx2.Client:
     headers = {"Authorization": f"Bearer {stack.dev_key}"}
     # The API speaks plain HTTP. Verification would read all of the machine's certificate authorities for each client.
     return httpx2.Client(base_url=stack.url, headers=headers, timeout=40, verify=False)
+
+
+@contextmanager
+def environment_of(stack: Stack, **own: str) -> Iterator[pytest.MonkeyPatch]:
+    """Give this process the settings of a stack's processes, and these; yield what can change them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (stack.environment | own).items():
+            patch.setenv(name, value)
+        settings.cache_clear()
+        yield patch
+        close_connections()
+    settings.cache_clear()

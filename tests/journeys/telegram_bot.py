@@ -8,15 +8,13 @@ from itertools import count
 from typing import Any
 
 import httpx2
-import pytest
 from click.testing import CliRunner
 from werkzeug import Request, Response
 
 from tests.conftest import ALLOWED_HOST
+from tests.journeys.stacks import environment_of
 from tests.tools.serving import LocalServer
-from turnloom.models.connections.database import close_connections
 from turnloom.models.ledger.keys import DEVELOPMENT_TENANT
-from turnloom.models.runtime.settings import settings
 from turnloom.workers.cli import main
 from turnloom.workers.embedded.stack import Stack
 
@@ -131,10 +129,5 @@ def channel_commands(stack: Stack) -> Iterator[Callable[..., str]]:
         assert done.exit_code == 0, done.output
         return done.stdout
 
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in stack.environment.items():
-            patch.setenv(name, value)
-        settings.cache_clear()
+    with environment_of(stack):
         yield run
-        close_connections()
-    settings.cache_clear()

@@ -9,7 +9,8 @@ import pytest
 import time_machine
 from click.testing import CliRunner
 
-from turnloom.models.connections.database import close_connections, transaction
+from tests.journeys.stacks import environment_of
+from turnloom.models.connections.database import transaction
 from turnloom.models.ledger import golden_nights, tenants
 from turnloom.models.ledger.keys import DEVELOPMENT_TENANT
 from turnloom.models.runtime.settings import settings
@@ -40,13 +41,8 @@ def nightly(stack: Stack, tmp_path: Path) -> Iterator[pytest.MonkeyPatch]:
         "TURNLOOM_API_URL": stack.url,
         "TURNLOOM_PROMPTS_DIR": str(tmp_path),
     }
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in (stack.environment | own).items():
-            patch.setenv(name, value)
-        settings.cache_clear()
+    with environment_of(stack, **own) as patch:
         yield patch
-        close_connections()
-    settings.cache_clear()
 
 
 def nights() -> list[dict[str, object]]:
