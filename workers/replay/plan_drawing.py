@@ -4,13 +4,11 @@ In: the steps of one side of a report.  Out: markup that takes its colours from 
 """
 
 from collections.abc import Mapping, Sequence
-from graphlib import TopologicalSorter
-from itertools import pairwise
-from statistics import mean
 
 from markupsafe import Markup
 
 from turnloom.models.contracts.replay import ReportedStep
+from turnloom.planner.picture.layers import layers_of
 from turnloom.planner.plan.graph import transitive_closure, transitive_reduction
 
 _MOST_STEPS = 60
@@ -36,7 +34,7 @@ def draw(steps: Sequence[ReportedStep], title: str, signs: Mapping[str, str]) ->
     names = {step.id: _name(step, signs) for step in shown}
     width = _CHARACTER * max(map(len, names.values())) + 2 * _PADDING
     lines = _with_waypoints(needs)
-    columns = _columns(lines)
+    columns = layers_of(lines)
     places = _places(columns, width)
     size = (
         2 * _MARGIN + len(columns) * (width + _GAP) - _GAP,
@@ -77,21 +75,6 @@ def _with_waypoints(needs: Needs) -> Needs:
                 lines[waypoint], last = {last}, waypoint
             lines[step].add(last)
     return lines
-
-
-def _columns(lines: Needs) -> list[list[str]]:
-    """Return steps and waypoints by their distance from the start, each column in an order with few crossings."""
-    depth: dict[str, int] = {}
-    for point in TopologicalSorter(lines).static_order():
-        depth[point] = max((depth[need] + 1 for need in lines[point]), default=0)
-    columns: list[list[str]] = [[] for _ in range(max(depth.values()) + 1)]
-    for point in lines:
-        columns[depth[point]].append(point)
-    for before, column in pairwise(columns):
-        rows = {point: row for row, point in enumerate(before)}
-        middle = {point: mean(rows[need] for need in lines[point]) for point in column}
-        column.sort(key=middle.__getitem__)
-    return columns
 
 
 def _places(columns: Sequence[Sequence[str]], width: float) -> Places:
