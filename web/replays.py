@@ -1,19 +1,18 @@
 """Make replays of recorded conversations, follow them, and show their reports."""
 
-from uuid import UUID
-
 from apiflask import APIBlueprint
 from flask import Response
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.replay import ReplayReport
 from turnloom.models.contracts.replay_request import ReplayList, ReplayRequest, ReplayView
-from turnloom.models.errors import Conflict, NotFound
+from turnloom.models.errors import Conflict
 from turnloom.models.ledger import replays as ledger
 from turnloom.models.ledger.replays import ReplayProgress
 from turnloom.models.runtime.logging import log
 from turnloom.web.auth import caller, requires
 from turnloom.web.json_body import json_response
+from turnloom.web.url_ids import uuid_of
 from turnloom.workers.dispatch import send
 from turnloom.workers.replay import requests
 from turnloom.workers.replay.report_page import page
@@ -91,10 +90,7 @@ def cancel(replay_id: str) -> Response:
 
 
 def _found(replay_id: str) -> ReplayProgress:
-    try:
-        wanted = UUID(replay_id)
-    except ValueError:
-        raise NotFound("there is no replay of that id") from None
+    wanted = uuid_of(replay_id, "replay")
     with transaction(caller().tenant_id) as db:
         return ledger.progress(db, caller().tenant_id, wanted)
 

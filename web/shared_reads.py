@@ -16,6 +16,7 @@ from turnloom.models.errors import NotFound, Unavailable
 from turnloom.models.runtime.batching import Gatherer
 from turnloom.web import request_gate
 from turnloom.web.read_priority import give_way
+from turnloom.web.url_ids import uuid_of
 
 Key = TypeVar("Key", bound=Hashable)
 Found = TypeVar("Found")
@@ -50,10 +51,7 @@ def turn_id_of(text: str) -> UUID:
     Raises:
         NotFound: the text is not an id.
     """
-    try:
-        return UUID(text)
-    except ValueError:
-        raise no_turn() from None
+    return uuid_of(text, "turn")
 
 
 def no_turn() -> NotFound:

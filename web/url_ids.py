@@ -1,5 +1,7 @@
 """Read ids in URL paths: where an id ends, and whether it can exist."""
 
+from uuid import UUID
+
 from apiflask import APIFlask
 from pydantic import TypeAdapter, ValidationError
 from werkzeug.routing import PathConverter
@@ -39,6 +41,18 @@ def known_id(text: str, noun: str) -> str:
         return _IDENTIFIER.validate_python(text)
     except ValidationError:
         raise NotFound(f"there is no {noun} of that id; an id is 1-128 visible ASCII characters") from None
+
+
+def uuid_of(text: str, noun: str) -> UUID:
+    """Read an id of ours.
+
+    Raises:
+        NotFound: the text is none.
+    """
+    try:
+        return UUID(text)
+    except ValueError:
+        raise NotFound(f"there is no {noun} of that id") from None
 
 
 def known_integration(text: str) -> str:
