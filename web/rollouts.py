@@ -1,44 +1,23 @@
 """Let an operator of a tenant release a text or a language model to a share of its conversations."""
 
-from collections.abc import Callable
-from datetime import UTC, datetime
-from functools import wraps
-from typing import TypeVar
-from uuid import UUID
-
 from apiflask import APIBlueprint
 from flask import Response
 
 from turnloom.models.connections.database import snapshot, transaction
 from turnloom.models.contracts.rollout import RolloutList, RolloutOutcome, RolloutReport, RolloutRequest, RolloutView
-from turnloom.models.errors import NotFound
-from turnloom.models.ledger import quality, rollouts
+from turnloom.models.ledger import rollouts
 from turnloom.models.ledger.override_cache import read_overrides
-from turnloom.models.ledger.quality import TurnSpan
 from turnloom.models.ledger.rollouts import RolloutEnd
 from turnloom.models.runtime.logging import log
 from turnloom.planner.tenant_texts import rolled_out_text
 from turnloom.web.auth import caller, requires
 from turnloom.web.json_body import json_response
+from turnloom.web.url_ids import uuid_of
 
-R = TypeVar("R")
 _LISTED = 100
 _EXAMPLE = {"name": "agents/hotel", "llm": "gpt-4o", "share": 0.1}
 
 blueprint = APIBlueprint("rollouts", __name__, url_prefix="/v1/rollouts", tag="Rollouts")
-
-
-def _with_id(view: Callable[[UUID], R]) -> Callable[..., R]:
-    """Read the id in the URL."""
-
-    @wraps(view)
-    def found(rollout_id: str) -> R:
-        try:
-            return view(UUID(rollout_id))
-        except ValueError:
-            raise NotFound("there is no rollout of that id") from None
-
-    return found
 
 
 @blueprint.get("")
@@ -72,44 +51,39 @@ def start(json_data: RolloutRequest) -> Response:
 
 @blueprint.get("/<rollout_id>")
 @requires("admin")
-@_with_id
 @blueprint.output(RolloutReport)
 @blueprint.doc(operation_id="get_rollout")
-def show(rollout_id: UUID) -> Response:
+def show(rollout_id: str) -> Response:
     """Show a rollout, and how the turns with the new text went beside those with the old one."""
-    tenant_id = caller().tenant_id
+    wanted, tenant_id = uuid_of(rollout_id, "rollout"), caller().tenant_id
     with snapshot(tenant_id) as db:
-        row = rollouts.get(db, tenant_id, rollout_id)
-        span = TurnSpan(row.created_at, rollouts.until(row, datetime.now(UTC)))
-        sides = quality.sides(db, tenant_id, rollouts.as_running(row), span)
-    return json_response(RolloutReport(rollout=rollouts.view(row), new=sides.new, old=sides.old))
+        found = rollouts.report(db, tenant_id, wanted)
+    return json_response(found)
 
 
 @blueprint.post("/<rollout_id>/stop")
 @requires("admin")
-@_with_id
 @blueprint.output(RolloutView, description="The old text counts again")
 @blueprint.doc(operation_id="stop_rollout")
-def stop(rollout_id: UUID) -> Response:
+def stop(rollout_id: str) -> Response:
     """End a rollout: all conversations have the old text again, from their next turn on. One that has ended: 409."""
     return _ended(rollout_id, "stopped")
 
 
 @blueprint.post("/<rollout_id>/promote")
 @requires("admin")
-@_with_id
 @blueprint.output(RolloutView, description="The new text is the tenant's own")
 @blueprint.doc(operation_id="promote_rollout")
-def promote(rollout_id: UUID) -> Response:
+def promote(rollout_id: str) -> Response:
     """End a rollout and make its text the tenant's own, for all conversations. One that has ended: 409."""
     return _ended(rollout_id, "promoted")
 
 
-def _ended(rollout_id: UUID, outcome: RolloutOutcome) -> Response:
-    ending = RolloutEnd(outcome, _operator())
+def _ended(rollout_id: str, outcome: RolloutOutcome) -> Response:
+    wanted, ending = uuid_of(rollout_id, "rollout"), RolloutEnd(outcome, _operator())
     with transaction(caller().tenant_id) as db:
-        row = rollouts.end_by_hand(db, caller().tenant_id, rollout_id, ending)
-    log.info("rollout.ended", rollout_id=str(rollout_id), outcome=outcome, by=ending.by)
+        row = rollouts.end_by_hand(db, caller().tenant_id, wanted, ending)
+    log.info("rollout.ended", rollout_id=str(row.id), outcome=outcome, by=ending.by)
     return json_response(rollouts.view(row))
 
 

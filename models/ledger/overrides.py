@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from turnloom.models.errors import NotFound
 from turnloom.models.ledger import tenant_audit
-from turnloom.models.runtime.operators import Operator
+from turnloom.models.runtime.operators import operator
 from turnloom.models.tables.overrides import OverrideRow
 from turnloom.models.tables.tenants import TenantRow
 
@@ -26,7 +26,7 @@ def write(db: Session, tenant_id: UUID, name: str, text: str | None, by: str) ->
     digest = None if text is None else hashlib.sha256(text.encode()).hexdigest()
     kind = "override.removed" if text is None else "override.set"
     told = {"name": name, "version": version, "text_sha256": digest}
-    tenant_audit.append(db, tenant_id, kind, told, Operator(name=by))
+    tenant_audit.append(db, tenant_id, kind, told, operator(by))
     return version
 
 

@@ -2,16 +2,17 @@
 
 import hashlib
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from turnloom.models.contracts.rollout import RolloutOutcome, RolloutRequest, RolloutView, RunningRollout
+from turnloom.models.contracts.rollout import RolloutOutcome, RolloutReport, RolloutRequest, RolloutView, RunningRollout
 from turnloom.models.errors import Conflict, NotFound
-from turnloom.models.ledger import overrides, tenant_audit
+from turnloom.models.ledger import overrides, quality, tenant_audit
+from turnloom.models.ledger.quality import TurnSpan
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.operators import Operator, operator
 from turnloom.models.tables.rollouts import RolloutRow
@@ -55,7 +56,7 @@ def start(db: Session, tenant_id: UUID, asked: RolloutRequest, text: str, by: st
     db.add(row)
     db.flush()
     told = {**_told(row), "text_sha256": hashlib.sha256(text.encode()).hexdigest(), "share": asked.share}
-    tenant_audit.append(db, tenant_id, "rollout.started", told, _operator(by))
+    tenant_audit.append(db, tenant_id, "rollout.started", told, operator(by))
     return row
 
 
@@ -103,7 +104,7 @@ def end(db: Session, tenant_id: UUID, rollout_id: UUID, ending: RolloutEnd) -> b
     )
     if row is None:
         return False
-    by = Operator() if ending.outcome == "taken_back" else _operator(ending.by)
+    by = Operator() if ending.outcome == "taken_back" else operator(ending.by)
     told = _told(row) | ({"reason": ending.reason} if ending.reason else {})
     tenant_audit.append(db, tenant_id, f"rollout.{ending.outcome}", told, by)
     if ending.outcome == "promoted":
@@ -130,17 +131,19 @@ def _told(row: RolloutRow) -> dict[str, Any]:
     return {"rollout": str(row.id), "name": row.name}
 
 
-def _operator(name: str) -> Operator:
-    """Return who acts by a key; without one, the person of that name."""
-    return operator() if operator().key_id else Operator(name=name)
-
-
 def view(row: RolloutRow) -> RolloutView:
     """Return a rollout as it is shown."""
     fields = {name: getattr(row, name) for name in RolloutView.model_fields if name != "id"}
     return RolloutView(id=str(row.id), **fields)
 
 
-def until(row: RolloutRow, now: datetime) -> datetime:
-    """Return the end of the span in which a rollout's turns were received."""
-    return row.ended_at or now
+def report(db: Session, tenant_id: UUID, rollout_id: UUID) -> RolloutReport:
+    """Return a rollout, and how the turns that were received while it ran went with the new text and the old one.
+
+    Raises:
+        NotFound: there is none of that id.
+    """
+    row = get(db, tenant_id, rollout_id)
+    span = TurnSpan(row.created_at, row.ended_at or datetime.now(UTC))
+    found = quality.sides(db, tenant_id, as_running(row), span)
+    return RolloutReport(rollout=view(row), new=found.new, old=found.old)

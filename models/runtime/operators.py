@@ -31,6 +31,7 @@ def acting(operator: Operator) -> Iterator[None]:
         _acting.reset(token)
 
 
-def operator() -> Operator:
-    """Return who acts; one without key and name if nobody is named."""
-    return _acting.get(Operator())
+def operator(name: str | None = None) -> Operator:
+    """Return who acts: by a key, else under this name, else under the name at the command line; or nobody."""
+    bound = _acting.get(Operator())
+    return Operator(name=name) if name and bound.key_id is None else bound

@@ -1,6 +1,5 @@
 """Release a text or a language model to a share of a tenant's conversations: `turnloom rollout …`."""
 
-from datetime import UTC, datetime
 from typing import IO, Any
 from uuid import UUID
 
@@ -9,11 +8,10 @@ from pydantic import ValidationError
 
 from turnloom.models.connections.database import snapshot, transaction
 from turnloom.models.contracts.override import LARGEST_TEXT
-from turnloom.models.contracts.rollout import RolloutReport, RolloutRequest
+from turnloom.models.contracts.rollout import RolloutRequest
 from turnloom.models.errors import Invalid
-from turnloom.models.ledger import quality, rollouts, tenants
+from turnloom.models.ledger import rollouts, tenants
 from turnloom.models.ledger.override_cache import read_overrides
-from turnloom.models.ledger.quality import TurnSpan
 from turnloom.models.ledger.rollouts import RolloutEnd
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.value_faults import faults_of
@@ -86,16 +84,13 @@ def list_rollouts(tenant_name: str, limit: int, as_json: bool) -> None:
 def show(rollout_id: UUID, tenant_name: str, as_json: bool) -> None:
     """Show a rollout, and how turns with the new text went beside those with the old one."""
     with snapshot() as db:
-        tenant_id = tenants.find(db, tenant_name).id
-        row = rollouts.get(db, tenant_id, rollout_id)
-        span = TurnSpan(row.created_at, rollouts.until(row, datetime.now(UTC)))
-        sides = quality.sides(db, tenant_id, rollouts.as_running(row), span)
+        found = rollouts.report(db, tenants.find(db, tenant_name).id, rollout_id)
     if as_json:
-        found = RolloutReport(rollout=rollouts.view(row), new=sides.new, old=sides.old)
         print_json(found.model_dump(mode="json"))
         return
-    click.echo(f"{row.name} for {row.share:.0%}: {row.outcome or 'running'}{f'; {row.reason}' if row.reason else ''}")
-    lines = {name: line for name, line in sides._asdict().items() if line is not None}
+    its = found.rollout
+    click.echo(f"{its.name} for {its.share:.0%}: {its.outcome or 'running'}{f'; {its.reason}' if its.reason else ''}")
+    lines = {name: line for name, line in (("new", found.new), ("old", found.old)) if line is not None}
     show_lines([], list(lines.values()), text=list(lines))
 
 
