@@ -165,6 +165,7 @@ def _superuser(servers: EmbeddedServers) -> psycopg.Connection:
 def stack_on(servers: EmbeddedServers, tool_workers: int = 2, **own: str) -> Iterator[Stack]:
     """Run a stack with these settings on a new database. A Postgres of its own takes longer to start."""
     options = StackOptions(data_dir=None, port=0, tool_workers=tool_workers, settings=own)
+    assert "REDIS_URL" not in os.environ, "it would share the queues of whatever uses that Redis"
     with ExitStack() as running:
         with pytest.MonkeyPatch.context() as patch:
             running.enter_context(new_database(servers, patch))

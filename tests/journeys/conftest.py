@@ -6,23 +6,24 @@ Two have a scripted language model, one per placement. The odd one joins the set
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import httpx2
 import pytest
-from click.testing import CliRunner
 
 from tests.conftest import stack_on
 from tests.journeys.hostile import with_hostile_tools
 from tests.journeys.ordering import WINDOWS
 from tests.journeys.speaking import Speaker
-from tests.journeys.stacks import client_of, environment_of
+from tests.journeys.stacks import client_of, command
+from tests.journeys.telegram_bot import TelegramBot, telegram_bot
+from tests.journeys.whatsapp_number import WhatsAppNumber, whatsapp_number
 from tests.planner.llm.scripted import Script, scripted_server
 from tests.tools.mcp.serving import Program
 from turnloom.models.runtime.settings import ROOT
 from turnloom.tools.mcp.lockfile import save_pinned
 from turnloom.tools.mcp.servers import ToolTerms
-from turnloom.workers.cli import main
 from turnloom.workers.embedded.servers import EmbeddedServers
 from turnloom.workers.embedded.stack import Stack
 
@@ -130,17 +131,24 @@ def odd_stack(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory
         yield stack
 
 
+@pytest.fixture(scope="package")
+def bot(stack: Stack) -> Iterator[TelegramBot]:
+    """A Telegram bot of the stack. One for all modules: workers remember an account's address for some seconds."""
+    with client_of(stack) as client, telegram_bot(stack, client) as bot:
+        yield bot
+
+
+@pytest.fixture(scope="package")
+def number(stack: Stack) -> Iterator[WhatsAppNumber]:
+    """A WhatsApp number of the stack, likewise."""
+    with client_of(stack) as client, whatsapp_number(stack, client) as number:
+        yield number
+
+
 @pytest.fixture(scope="module")
-def cli(stack: Stack) -> Iterator[Cli]:
+def cli(stack: Stack) -> Cli:
     """Run `turnloom ARGUMENTS` on the stack's database; return what it prints."""
-
-    def call(*arguments: str, text: str = "") -> str:
-        done = CliRunner().invoke(main, arguments, input=text)
-        assert done.exit_code == 0, done.output
-        return done.stdout
-
-    with environment_of(stack):
-        yield call
+    return partial(command, stack)
 
 
 def new_tenant(stack: Stack, cli: Cli, name: str, scopes: str) -> httpx2.Client:

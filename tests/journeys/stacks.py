@@ -5,9 +5,11 @@ from contextlib import contextmanager
 
 import httpx2
 import pytest
+from click.testing import CliRunner
 
 from turnloom.models.connections.database import close_connections
 from turnloom.models.runtime.settings import settings
+from turnloom.workers.cli import main
 from turnloom.workers.embedded.stack import Stack, StackOptions
 
 
@@ -36,3 +38,15 @@ def environment_of(stack: Stack, **own: str) -> Iterator[pytest.MonkeyPatch]:
         yield patch
         close_connections()
     settings.cache_clear()
+
+
+def command(stack: Stack, *arguments: str, given: str = "") -> str:
+    """Run `turnloom ARGUMENTS` on a stack; return what it prints.
+
+    The stack's settings are this process's for no longer than that: a stack that starts meanwhile would share its
+    queues.
+    """
+    with environment_of(stack):
+        done = CliRunner().invoke(main, arguments, input=given)
+    assert done.exit_code == 0, done.output
+    return done.stdout

@@ -8,14 +8,12 @@ from itertools import count
 from typing import Any
 
 import httpx2
-from click.testing import CliRunner
 from werkzeug import Request, Response
 
 from tests.conftest import ALLOWED_HOST
-from tests.journeys.stacks import environment_of
+from tests.journeys.stacks import command
 from tests.tools.serving import LocalServer
 from turnloom.models.ledger.keys import DEVELOPMENT_TENANT
-from turnloom.workers.cli import main
 from turnloom.workers.embedded.stack import Stack
 
 ACCOUNT = "desk"
@@ -112,7 +110,8 @@ class TelegramBot:
 @contextmanager
 def telegram_bot(stack: Stack, api: httpx2.Client) -> Iterator[TelegramBot]:
     """Play Telegram for an account of the development tenant."""
-    with LocalServer(ALLOWED_HOST) as server, channel_commands(stack) as run:
+    run = channel_commands(stack)
+    with LocalServer(ALLOWED_HOST) as server:
         bot = TelegramBot(api, server)
         config = {"secret_token": _TOKEN, "bot_token": _BOT, "api_base": bot.url, "pace": 1_000}
         run("set", "telegram", ACCOUNT, "--agent", "generic", "--config", "-", given=json.dumps(config))
@@ -120,14 +119,10 @@ def telegram_bot(stack: Stack, api: httpx2.Client) -> Iterator[TelegramBot]:
         run("remove", "telegram", ACCOUNT)
 
 
-@contextmanager
-def channel_commands(stack: Stack) -> Iterator[Callable[..., str]]:
-    """Run `turnloom channel …` on a stack for the development tenant; return what it prints."""
+def channel_commands(stack: Stack) -> Callable[..., str]:
+    """Return what runs `turnloom channel …` on a stack for the development tenant, and returns what it prints."""
 
     def run(*args: str, given: str = "") -> str:
-        done = CliRunner().invoke(main, ["channel", *args, "--tenant", DEVELOPMENT_TENANT], input=given)
-        assert done.exit_code == 0, done.output
-        return done.stdout
+        return command(stack, "channel", *args, "--tenant", DEVELOPMENT_TENANT, given=given)
 
-    with environment_of(stack):
-        yield run
+    return run

@@ -17,7 +17,7 @@ import pytest
 from tests.facts import wait_for
 from tests.journeys.following import finished, post
 from tests.journeys.stacks import client_of
-from tests.journeys.telegram_bot import ACCOUNT, telegram_bot
+from tests.journeys.telegram_bot import ACCOUNT, TelegramBot
 from turnloom.workers.broker.app import app
 from turnloom.workers.embedded.stack import Stack
 
@@ -63,10 +63,10 @@ def test_records_that_a_superuser_removes_are_missed(
 
 
 def test_all_that_happens_in_a_conversation_is_in_its_chain(
-    stack: Stack, loaded_python: list[str], tmp_path: Path
+    stack: Stack, bot: TelegramBot, loaded_python: list[str], tmp_path: Path
 ) -> None:
     """A call that its person approves in chat, the reply, feedback, a takeover. A stranger verifies the export."""
-    conversation, turn, records = held_conversation(stack)
+    conversation, turn, records = held_conversation(stack, bot)
     texts = proven(loaded_python, stack, conversation, tmp_path)
 
     assert [record["kind"] for record in records if record["kind"] != "delivery.ended"] == [
@@ -92,9 +92,9 @@ def test_all_that_happens_in_a_conversation_is_in_its_chain(
     assert {"write seven, but ask me first", "This is Dana.", turn["reply"]["text"]} <= texts
 
 
-def held_conversation(stack: Stack) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
+def held_conversation(stack: Stack, bot: TelegramBot) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
     """Hold a conversation on Telegram. Return its id, its first turn and its records."""
-    with client_of(stack) as api, telegram_bot(stack, api) as bot:
+    with client_of(stack) as api:
         person = bot.new_person()
         conversation = f"telegram:{ACCOUNT}:{person}"
         assert bot.post(bot.update(person, "write seven, but ask me first")) == 200

@@ -1,21 +1,12 @@
 """A person writes on a channel and gets the reply there."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.facts import wait_for
-from tests.journeys.stacks import client_of
-from tests.journeys.telegram_bot import ACCOUNT, TelegramBot, channel_commands, telegram_bot
+from tests.journeys.telegram_bot import ACCOUNT, TelegramBot, channel_commands
 from turnloom.workers.embedded.stack import Stack
 
 pytestmark = pytest.mark.timeout(120)  # the first test may also have to start the stack
-
-
-@pytest.fixture(scope="module")
-def bot(stack: Stack) -> Iterator[TelegramBot]:
-    with client_of(stack) as api, telegram_bot(stack, api) as bot:
-        yield bot
 
 
 def test_a_message_is_answered_on_its_channel(bot: TelegramBot) -> None:
@@ -67,15 +58,15 @@ def test_what_is_not_answered_is_listed(bot: TelegramBot, stack: Stack) -> None:
     """With the request as it came."""
     assert bot.post({"update_id": bot.new_person(), "poll": {"id": "p-listed"}}) == 200
 
-    with channel_commands(stack) as run:
-        assert "p-listed" in run("kept", "--bodies")
+    assert "p-listed" in channel_commands(stack)("kept", "--bodies")
 
 
 def test_secrets_of_an_account_are_not_shown(bot: TelegramBot, stack: Stack) -> None:
     """By none of the commands; one asks the provider whether the account works."""
-    with channel_commands(stack) as run:
-        shown = run("show", "telegram", ACCOUNT) + run("list")
-        checked = run("check", "telegram", ACCOUNT)
+    run = channel_commands(stack)
+
+    shown = run("show", "telegram", ACCOUNT) + run("list")
+    checked = run("check", "telegram", ACCOUNT)
 
     assert "bot_token" in shown
     assert "1:bot" not in shown

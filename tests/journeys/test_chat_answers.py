@@ -1,30 +1,15 @@
 """A person is asked in chat before a call is made, and their answer decides it."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.facts import wait_for
-from tests.journeys.stacks import client_of
-from tests.journeys.telegram_bot import TelegramBot, telegram_bot
-from tests.journeys.whatsapp_number import WhatsAppNumber, whatsapp_number
+from tests.journeys.telegram_bot import TelegramBot
+from tests.journeys.whatsapp_number import WhatsAppNumber
 from turnloom.models.contracts.turn import FINAL_TURN_STATUSES
-from turnloom.workers.embedded.stack import Stack
 
 pytestmark = pytest.mark.timeout(120)  # the first test may also have to start the stack
-
-
-@pytest.fixture(scope="module")
-def bot(stack: Stack) -> Iterator[TelegramBot]:
-    with client_of(stack) as api, telegram_bot(stack, api) as bot:
-        yield bot
-
-
-@pytest.fixture(scope="module")
-def number(stack: Stack) -> Iterator[WhatsAppNumber]:
-    with client_of(stack) as api, whatsapp_number(stack, api) as number:
-        yield number
 
 
 def is_over(channel: Any, person: Any) -> bool:

@@ -41,7 +41,7 @@ def test_own_template_writes_the_reply(guild: httpx2.Client, api: httpx2.Client,
         return text
 
     shipped = says(guild)
-    cli("prompts", "set", "responding/results", "-", "--tenant", "guild", text=OWN_RESULTS)
+    cli("prompts", "set", "responding/results", "-", "--tenant", "guild", given=OWN_RESULTS)
     wait_for(lambda: says(guild) == 'The guild has spoken: {"value": "hi"}')
     turn = run(guild, ECHO)
     others = says(api)
@@ -56,7 +56,7 @@ def test_own_template_writes_the_reply(guild: httpx2.Client, api: httpx2.Client,
 
 def test_trace_names_every_version(guild: httpx2.Client, cli: Cli) -> None:
     """The trace names the version of the agent and of each prompt, and the catalogue shows the tenant's agent."""
-    cli("agents", "set", "travel", "-", "--tenant", "guild", text=OWN_AGENT)
+    cli("agents", "set", "travel", "-", "--tenant", "guild", given=OWN_AGENT)
 
     version = load_agents(ROOT / "prompts" / "agents").get("travel").version
     own = f"agents/travel@{version}+{digest(OWN_AGENT)}"

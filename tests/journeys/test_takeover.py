@@ -1,7 +1,6 @@
 """A person takes a conversation over, on a channel and at the API, and hands it back."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
@@ -10,18 +9,10 @@ import pytest
 from tests.facts import wait_for
 from tests.journeys.following import events_of, finished, kinds, post, wait_step
 from tests.journeys.speaking import Speaker, says, written
-from tests.journeys.stacks import client_of
-from tests.journeys.telegram_bot import ACCOUNT, TelegramBot, telegram_bot
+from tests.journeys.telegram_bot import ACCOUNT, TelegramBot
 from tests.planner.llm.scripted import Script
-from turnloom.workers.embedded.stack import Stack
 
 pytestmark = pytest.mark.timeout(120)  # the first test may also have to start the stack
-
-
-@pytest.fixture(scope="module")
-def bot(stack: Stack) -> Iterator[TelegramBot]:
-    with client_of(stack) as api, telegram_bot(stack, api) as bot:
-        yield bot
 
 
 def take_over(api: httpx2.Client, conversation: str, part: str = "pause") -> dict[str, Any]:

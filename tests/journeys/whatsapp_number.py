@@ -79,7 +79,8 @@ class WhatsAppNumber:
 @contextmanager
 def whatsapp_number(stack: Stack, api: httpx2.Client) -> Iterator[WhatsAppNumber]:
     """Play WhatsApp for an account of the development tenant."""
-    with LocalServer(ALLOWED_HOST) as server, channel_commands(stack) as run:
+    run = channel_commands(stack)
+    with LocalServer(ALLOWED_HOST) as server:
         number = WhatsAppNumber(api, server)
         secrets = {"app_secret": _SECRET, "verify_token": "v", "access_token": "t", "phone_number_id": _NUMBER}
         config = json.dumps({**secrets, "api_base": number.url, "pace": 1_000})
