@@ -28,6 +28,7 @@ from benchmarks import (
     size,
     start,
     streaming,
+    users,
 )
 from benchmarks.figures import Table
 from benchmarks.stack import refuse_failures, stack
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
     "growth": growth.run,
     "search": search.run,
     "door": door.run,
+    "users": users.run,
     "start": start.run,
     # This one stops the workers, so it comes last.
     "ack": ack.run,

@@ -127,11 +127,11 @@ def _seconds(api: httpx2.Client, body: bytes) -> float:
 
 
 @contextmanager
-def another_stack(settings: Mapping[str, str]) -> Iterator[Stack]:
+def another_stack(settings: Mapping[str, str], planners: int = 1) -> Iterator[Stack]:
     """Run a further stack with these settings."""
     with (
         tempfile.TemporaryDirectory(prefix="turnloom-bench-") as folder,
-        Stack(StackOptions(data_dir=Path(folder), port=0, settings=settings)) as stack,
+        Stack(StackOptions(data_dir=Path(folder), port=0, planners=planners, settings=settings)) as stack,
     ):
         yield stack
 

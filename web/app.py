@@ -28,6 +28,7 @@ from turnloom.web import (
     own_texts,
     pictures,
     quality,
+    rates,
     replays,
     request_ids,
     rollouts,
@@ -83,6 +84,7 @@ def create_app() -> APIFlask:
     url_ids.install(app)
     auth.install(app.extensions)
     limits.install(app.extensions)
+    rates.install(app.extensions)
     backlog.install(app.extensions)
     catalogue.install(app.extensions, Catalogue(enabled_tools()))
     channels.install(app.extensions)

@@ -59,7 +59,8 @@ end $$;
 -- {wait_ms} to send a part that has failed again, {body} to send this in place of it and of those after it; null if it
 -- is not to be sent again.
 -- Out: the turn of a part that is to be sent, or null.
-create function hot.note_receipt(p_item jsonb, p_again jsonb) returns uuid language plpgsql as $$
+create function hot.note_receipt(p_item jsonb, p_again jsonb) returns uuid language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   i channel_items := jsonb_populate_record(null::channel_items, p_item);
   d deliveries;
@@ -145,7 +146,8 @@ end $$;
 -- The next part for the recipient of a turn. Null: there is none, its time has not come, or somebody sends it.
 -- Out: its columns, {age_s: since it was queued, silent_s: since the person wrote last, reply: what is to be rendered,
 -- request: hot.shown_request, spoken: hot.spoken}.
-create function hot.next_delivery(p_turn uuid) returns jsonb language plpgsql stable as $$
+create function hot.next_delivery(p_turn uuid) returns jsonb language plpgsql stable
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   d deliveries;
   v_at timestamptz := clock_timestamp();
@@ -202,7 +204,8 @@ end $$;
 -- Claims a part that is the next of its recipient, in the commit before it is sent.
 -- Null: it is not the next, not due, or somebody else sends it. Out: {attempt, unsure: whether it may have been sent,
 -- begun_at: when it was first claimed}.
-create function hot.claim_delivery(p_turn uuid, p_part int, p_lease_ms int) returns jsonb language plpgsql as $$
+create function hot.claim_delivery(p_turn uuid, p_part int, p_lease_ms int) returns jsonb language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   d deliveries;
   v_at timestamptz;
@@ -227,7 +230,7 @@ end $$;
 -- be tried again, {wait_ms, unsure}; for `withheld` perhaps {body}, to be sent in place of it and of those after it.
 -- Null: the claim was lost. Out: the status of the part.
 create function hot.record_delivery(p_turn uuid, p_part int, p_attempt int, p_outcome jsonb)
-returns text language plpgsql as $$
+returns text language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   d deliveries;
   v_at timestamptz;
