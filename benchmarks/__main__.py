@@ -23,6 +23,7 @@ from benchmarks import (
     prompts,
     recorded_tables,
     recovery,
+    replay,
     road,
     search,
     size,
@@ -47,6 +48,7 @@ BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
     "burst": burst.run,
     "growth": growth.run,
     "search": search.run,
+    "replay": replay.run,
     "door": door.run,
     "start": start.run,
     # This one stops the workers, so it comes last.
