@@ -69,7 +69,7 @@ class Replays:
 
 
 @pytest.mark.drill
-@pytest.mark.timeout(6 * REPLAYED_WITHIN_S)
+@pytest.mark.timeout(1200 + 6 * CONVERSATIONS)
 def test_replays_survive_their_workers_beside_live_turns(tmp_path: Path) -> None:
     """Killed together three times, without their messages, they report what undisturbed ones report, byte for byte.
 
