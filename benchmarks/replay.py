@@ -26,6 +26,8 @@ from benchmarks.stack import OFFLINE, paused, refuse_failures, stack
 from turnloom.workers.embedded.stack import Stack
 
 _EVERY_S = 0.25
+_TURNS = 32
+"""Live turns in a slice of time. Postgres ends the transactions of a worker that stands still for over ten seconds."""
 _LIVE = [
     {"agent": "hotel", "message": "A room next weekend for 2 adults"},
     {"agent": "travel", "message": "What's the weather like in Lisbon?"},
@@ -105,7 +107,7 @@ class _Replays:
 
 def run(_: Stack, short: bool) -> Table:
     """Measure on a stack of its own: among the recorded turns some are meant to fail."""
-    conversations, replays, turns = (40, 2, 8) if short else (1000, 2, 40)
+    conversations, replays, turns = (40, 2, 8) if short else (1000, 2, _TURNS)
     with _replays(conversations) as of:
         first, cost = of.alone()
         progress(f"replay: {cost}")

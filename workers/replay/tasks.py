@@ -75,10 +75,11 @@ def replay_task(replay_id: str) -> None:
 def report_task(replay_id: str) -> None:
     """Make the report of a replay that has ended."""
     with transaction() as db:
-        row = replays.lock_unreported(db, UUID(replay_id))
-        if row is not None:
-            found = replays.progress(db, row.tenant_id, row.id)
-            row.report = report_of(db, found, registry().tools).model_dump(mode="json")
+        found = replays.unreported(db, UUID(replay_id))
+    if found is not None:
+        made = report_of(found, registry().tools).model_dump(mode="json")
+        with transaction() as db:
+            replays.keep_report(db, found, made)
 
 
 @app.task(name="resume_replays", send_events=False)
@@ -152,7 +153,7 @@ def _conversation(
         return recorded_conversation(foreign, options.agent or settings().default_agent, setting.tools)
     with transaction(claimed.tenant_id) as db:
         rows = recorded.read(db, claimed.tenant_id, claimed.conversation_id)
-        found = read_conversation(rows) if rows else None
+    found = read_conversation(rows) if rows else None
     return found and found.model_copy(update={"turns": [_in_time(turn, options) for turn in found.turns]})
 
 
