@@ -18,7 +18,7 @@ from turnloom.workers.broker.command_lines import worker_command
 from turnloom.workers.embedded.process import Process
 
 CONVERSATIONS = 1000 if LONG else 40
-REPLAYED_WITHIN_S = 120 + CONVERSATIONS
+REPLAYED_WITHIN_S = 600 + 2 * CONVERSATIONS
 KILLED_AT = (0.1, 0.3, 0.6)
 """The shares of the conversations after which all workers are killed."""
 SECOND = "worker-replay-2"
@@ -69,7 +69,7 @@ class Replays:
 
 
 @pytest.mark.drill
-@pytest.mark.timeout(1200 + 6 * CONVERSATIONS)
+@pytest.mark.timeout(3 * REPLAYED_WITHIN_S)
 def test_replays_survive_their_workers_beside_live_turns(tmp_path: Path) -> None:
     """Killed together three times, without their messages, they report what undisturbed ones report, byte for byte.
 
