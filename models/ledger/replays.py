@@ -3,7 +3,7 @@
 A conversation of a replay is claimed with a lease and a fence, as a step is. Its result is recorded once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -148,13 +148,27 @@ def unheld(db: psycopg.Connection) -> tuple[list[UUID], list[UUID]]:
     return [each for each, is_running in found if is_running], [each for each, is_running in found if not is_running]
 
 
-def lock_unreported(db: Session, replay_id: UUID) -> ReplayRow | None:
-    """Lock a replay that has ended without a report; None if it runs, or has one.
+def unreported(db: Session, replay_id: UUID) -> ReplayProgress | None:
+    """Return a replay that has ended without a report; None if it runs, or has one."""
+    row = db.scalar(select(ReplayRow).where(*_unreported(replay_id)))
+    return None if row is None else _progress(db, row)
 
-    What erases one of its conversations waits, and then removes the report.
+
+def keep_report(db: Session, found: ReplayProgress, report: dict[str, Any]) -> bool:
+    """Keep the report of a replay that was found `unreported`.
+
+    False: it has one now, or one of its conversations was erased since, so that it must be made again. What erases one
+    from now on waits for the commit, and then removes the report.
     """
-    wanted = (ReplayRow.id == replay_id, ReplayRow.status != "running", ReplayRow.report.is_(None))
-    return db.scalar(select(ReplayRow).where(*wanted).with_for_update())
+    row = db.scalar(select(ReplayRow).where(*_unreported(found.replay.id)).with_for_update())
+    is_kept = row is not None and _progress(db, row).conversations == found.conversations
+    if row is not None and is_kept:
+        row.report = report
+    return is_kept
+
+
+def _unreported(replay_id: UUID) -> tuple[ColumnElement[bool], ...]:
+    return ReplayRow.id == replay_id, ReplayRow.status != "running", ReplayRow.report.is_(None)
 
 
 def cancel(db: Session, tenant_id: UUID, replay_id: UUID) -> bool:
@@ -188,17 +202,13 @@ def listed(db: Session, tenant_id: UUID, limit: int) -> list[ReplayProgress]:
     return [_progress(db, row) for row in db.scalars(query)]
 
 
-def results(db: Session, tenant_id: UUID, replay_id: UUID) -> Iterator[list[dict[str, Any]]]:
-    """Yield the replayed turns of each conversation that is done, in order. They are read a hundred at a time."""
-    after, of = 0, (ReplayConversationRow.tenant_id == tenant_id, ReplayConversationRow.replay_id == replay_id)
-    while True:
-        query = select(ReplayConversationRow.number, ReplayConversationRow.result)
-        query = query.where(*of, ReplayConversationRow.number > after, ReplayConversationRow.done_at.is_not(None))
-        rows = list(db.execute(query.order_by(ReplayConversationRow.number).limit(_BATCH)))
-        yield from (row.result for row in rows)
-        if len(rows) < _BATCH:
-            return
-        after = rows[-1].number
+def results(db: Session, tenant_id: UUID, replay_id: UUID, after: int) -> list[tuple[int, list[dict[str, Any]]]]:
+    """Return number and replayed turns of the next hundred conversations that are done, in order."""
+    of = (ReplayConversationRow.tenant_id == tenant_id, ReplayConversationRow.replay_id == replay_id)
+    query = select(ReplayConversationRow.number, ReplayConversationRow.result)
+    query = query.where(*of, ReplayConversationRow.number > after, ReplayConversationRow.done_at.is_not(None))
+    rows = db.execute(query.order_by(ReplayConversationRow.number).limit(_BATCH))
+    return [(row.number, row.result) for row in rows]
 
 
 def keep(db: Session, tenant_id: UUID, conversations: Sequence[tuple[ForeignConversation, datetime]]) -> None:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from turnloom.models.connections.database import snapshot, transaction
+from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.base import rfc3339
 from turnloom.models.contracts.fault_file import read_fault_file
 from turnloom.models.contracts.replay import ReplayReport
@@ -214,9 +214,8 @@ def _found(tenant_id: UUID, replay_id: UUID) -> ReplayProgress:
 
 
 def _report(tenant_id: UUID, replay_id: UUID) -> tuple[ReplayView, ReplayReport]:
-    with snapshot(tenant_id) as db:
-        found = replays.progress(db, tenant_id, replay_id)
-        return view_of(found), report_of(db, found, enabled_tools().tools)
+    found = _found(tenant_id, replay_id)
+    return view_of(found), report_of(found, enabled_tools().tools)
 
 
 def _show(found: ReplayProgress, *, as_json: bool) -> None:

@@ -4,7 +4,6 @@ A task works for some seconds and then sends itself again, so that replays share
 leases: those of a worker that was killed are replayed by others, and give the same result.
 """
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -32,6 +31,7 @@ from turnloom.workers.replay import requests
 from turnloom.workers.replay.conversation_replay import not_replayed, replay, unreadable
 from turnloom.workers.replay.foreign import recorded_conversation
 from turnloom.workers.replay.ledger_source import read_conversation
+from turnloom.workers.replay.priority import yield_to_others
 from turnloom.workers.replay.reports import report_of
 from turnloom.workers.replay.result_sources import results_of
 from turnloom.workers.replay.setting import Setting
@@ -40,7 +40,6 @@ from turnloom.workers.turns.process_parts import llm, registry
 _SLICE_S = 10.0
 _MAX_ATTEMPTS = 5
 """A conversation whose workers were lost so often is not replayed again: it may be what kills them."""
-_NICENESS = 19
 _SENT_AGAIN = 16
 """Tasks that are sent for a replay that goes on, if none is waiting."""
 _MOST_WAITING = 200
@@ -53,7 +52,7 @@ _REPLAYS = 8
 def _yield_to_turns(sender: Any, **_: Any) -> None:
     """Let a worker that only replays run behind all others on its machine."""
     if set(sender.app.amqp.queues.consume_from) == {"replay"}:
-        os.nice(_NICENESS)
+        yield_to_others()
 
 
 @app.task(name="replay")
@@ -76,10 +75,11 @@ def replay_task(replay_id: str) -> None:
 def report_task(replay_id: str) -> None:
     """Make the report of a replay that has ended."""
     with transaction() as db:
-        row = replays.lock_unreported(db, UUID(replay_id))
-        if row is not None:
-            found = replays.progress(db, row.tenant_id, row.id)
-            row.report = report_of(db, found, registry().tools).model_dump(mode="json")
+        found = replays.unreported(db, UUID(replay_id))
+    if found is not None:
+        made = report_of(found, registry().tools).model_dump(mode="json")
+        with transaction() as db:
+            replays.keep_report(db, found, made)
 
 
 @app.task(name="resume_replays", send_events=False)
@@ -153,7 +153,7 @@ def _conversation(
         return recorded_conversation(foreign, options.agent or settings().default_agent, setting.tools)
     with transaction(claimed.tenant_id) as db:
         rows = recorded.read(db, claimed.tenant_id, claimed.conversation_id)
-        found = read_conversation(rows) if rows else None
+    found = read_conversation(rows) if rows else None
     return found and found.model_copy(update={"turns": [_in_time(turn, options) for turn in found.turns]})
 
 
