@@ -27,11 +27,17 @@ def view_of(found: ReplayProgress, made: ReplayReport | None = None) -> ReplayVi
             "eta_s": eta_s,
             **{name: getattr(options, name) for name in names},
             "prompts": options.changed,
+            "fork": options.fork,
             "created_at": row.created_at,
             "finished_at": row.finished_at,
             "report": made,
         }
     )
+
+
+def forked_turn(db: Transaction, found: ReplayProgress) -> ReplayedTurn | None:
+    """Return the turn of a fork; None if it was not run, or erased since."""
+    return next(_turns(db, found), None)
 
 
 def report_of(db: Transaction, found: ReplayProgress, tools: Mapping[str, Tool]) -> ReplayReport:
