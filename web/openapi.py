@@ -139,6 +139,8 @@ def _complete_replays(paths: dict[str, Any]) -> None:
     )
     report["responses"]["409"] = _problem("The replay has not ended, or its report is being made")
     cancel["responses"]["409"] = _problem("The replay is finished")
+    fork = paths["/v1/turns/{turn_id}/forks"]["post"]
+    fork["responses"]["409"] = _problem("The turn has not ended, was stopped, or has its reply from a person")
 
 
 def _complete_rollouts(paths: dict[str, Any]) -> None:

@@ -206,6 +206,7 @@ def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMa
         ("GET", "/v1/replays/x", "replays:write"),
         ("GET", "/v1/replays/x/report.html", "replays:write"),
         ("POST", "/v1/replays/x/cancel", "replays:write"),
+        ("POST", "/v1/turns/x/forks", "replays:write"),
         ("GET", "/v1/tools", "turns:read"),
         ("GET", "/v1/agents", "turns:read"),
         ("PUT", "/v1/turns/x/feedback", "turns:write"),

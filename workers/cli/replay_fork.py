@@ -8,20 +8,19 @@ import click
 import orjson
 from pydantic import ValidationError
 
-from turnloom.models.connections.database import snapshot
 from turnloom.models.contracts.fault_file import read_fault_file
 from turnloom.models.contracts.recorded import RecordedConversation
+from turnloom.models.contracts.replay import ReplayedTurn
 from turnloom.models.contracts.replay_request import ReplayOptions
-from turnloom.models.errors import Conflict, InvalidPlan, NotFound
-from turnloom.models.ledger import recorded, turns
+from turnloom.models.errors import InvalidPlan
 from turnloom.models.runtime.value_faults import faults_of
 from turnloom.tools.command_output import json_option, print_json
 from turnloom.workers.cli.replay_options import source_options, tenant_of, tenant_option
-from turnloom.workers.replay import requests
-from turnloom.workers.replay.ledger_source import read_conversation
+from turnloom.workers.replay import forks, requests
 from turnloom.workers.replay.report_table import show_turn
-from turnloom.workers.replay.rerun import RerunTurn, TurnChanges, rerun
+from turnloom.workers.replay.rerun import rerun
 from turnloom.workers.replay.setting import Setting
+from turnloom.workers.replay.turn_changes import TurnChanges
 from turnloom.workers.turns.process_parts import llm, registry
 
 
@@ -74,7 +73,7 @@ def fork(turn_id: UUID, tenant_name: str | None, as_json: bool, prompts: Path | 
     faults, model = options["faults"], options["model"]
     chosen = _chosen(tools=options["tools"], faults=read_fault_file(faults.read()) if faults else None, model=model)
     texts = requests.texts_with(tenant_id, requests.changed_texts(prompts) if prompts else {})
-    conversation = _conversation(tenant_id, turn_id)
+    conversation = forks.ended_turn(tenant_id, str(turn_id))
     setting = Setting(
         tenant_id=tenant_id,
         tailored=requests.tailored(texts),
@@ -87,15 +86,15 @@ def fork(turn_id: UUID, tenant_name: str | None, as_json: bool, prompts: Path | 
     for name in made.unused:
         click.echo(f"the result for step {name!r} was not used: the step made no call", err=True)
     if as_json:
-        print_json(made.turn.model_dump(mode="json"))
+        print_json(made.model_dump(mode="json"))
     else:
-        show_turn(made.turn)
-    raise SystemExit(1 if made.turn.outcome == "failed" else 0)
+        show_turn(made)
+    raise SystemExit(1 if made.outcome == "failed" else 0)
 
 
 def _made(
     conversation: RecordedConversation, turn_id: UUID, changes: TurnChanges, setting: Setting, options: ReplayOptions
-) -> RerunTurn:
+) -> ReplayedTurn:
     try:
         return rerun(conversation, str(turn_id), changes, setting, options)
     except InvalidPlan as error:
@@ -116,15 +115,3 @@ def _chosen(**fields: Any) -> ReplayOptions:
         return ReplayOptions.model_validate(fields)
     except ValidationError as error:
         raise click.UsageError(faults_of(error)) from error
-
-
-def _conversation(tenant_id: UUID, turn_id: UUID) -> RecordedConversation:
-    """Return the recorded conversation of a turn that is final."""
-    with snapshot(tenant_id) as db:
-        turn = turns.of_tenant(db, tenant_id, str(turn_id))
-        if turn.finished_at is None:
-            raise Conflict(f"the turn has not ended, it is {turn.status}")
-        rows = recorded.read(db, tenant_id, turn.conversation_id)
-        if rows is None:
-            raise NotFound("there is no turn of that id")
-        return read_conversation(rows)

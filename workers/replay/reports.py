@@ -28,11 +28,17 @@ def view_of(found: ReplayProgress, made: ReplayReport | None = None) -> ReplayVi
             "eta_s": eta_s,
             **{name: getattr(options, name) for name in names},
             "prompts": options.changed,
+            "fork": options.fork,
             "created_at": row.created_at,
             "finished_at": row.finished_at,
             "report": made,
         }
     )
+
+
+def forked_turn(found: ReplayProgress) -> ReplayedTurn | None:
+    """Return the turn of a fork; None if it was not run, or erased since."""
+    return next(_turns(found.replay.tenant_id, found.replay.id), None)
 
 
 def report_of(found: ReplayProgress, tools: Mapping[str, Tool]) -> ReplayReport:

@@ -18,7 +18,7 @@ from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.foreign import ForeignConversation
 from turnloom.models.contracts.recorded import RecordedConversation, RecordedTurn
 from turnloom.models.contracts.replay import ReplayedTurn
-from turnloom.models.contracts.replay_request import ReplayOptions
+from turnloom.models.contracts.replay_request import ForkChanges, ReplayOptions
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import recorded, replays
 from turnloom.models.ledger.replays import LEASE_S, ClaimedConversation
@@ -27,7 +27,7 @@ from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.broker.app import app
 from turnloom.workers.dispatch import queue_lengths, send
-from turnloom.workers.replay import requests
+from turnloom.workers.replay import forks, requests
 from turnloom.workers.replay.conversation_replay import not_replayed, replay, unreadable
 from turnloom.workers.replay.foreign import recorded_conversation
 from turnloom.workers.replay.ledger_source import read_conversation
@@ -125,6 +125,9 @@ def _replayed(claimed: ClaimedConversation) -> list[ReplayedTurn]:
         return []  # it was erased
     if claimed.attempt > _MAX_ATTEMPTS:
         return not_replayed(conversation, f"its workers were lost in each of {_MAX_ATTEMPTS} attempts")
+    if options.fork is not None:
+        changes = ForkChanges.model_validate(claimed.content)
+        return forks.run(conversation, options.fork, changes, setting, options)
     return replay(conversation, setting, results_of(options, setting, conversation))
 
 
@@ -148,18 +151,19 @@ def _conversation(
     claimed: ClaimedConversation, options: ReplayOptions, setting: Setting
 ) -> RecordedConversation | None:
     """Return a conversation as it was recorded, with the turns to replay; None if there is none any more."""
-    if claimed.content is not None:
+    if claimed.content is not None and options.fork is None:
         foreign = ForeignConversation.model_validate(claimed.content)
         return recorded_conversation(foreign, options.agent or settings().default_agent, setting.tools)
     with transaction(claimed.tenant_id) as db:
         rows = recorded.read(db, claimed.tenant_id, claimed.conversation_id)
     found = read_conversation(rows) if rows else None
-    return found and found.model_copy(update={"turns": [_in_time(turn, options) for turn in found.turns]})
+    return found and found.model_copy(update={"turns": [_as_meant(turn, options) for turn in found.turns]})
 
 
-def _in_time(turn: RecordedTurn, options: ReplayOptions) -> RecordedTurn:
+def _as_meant(turn: RecordedTurn, options: ReplayOptions) -> RecordedTurn:
     """Return a turn that is replayed only if the request means it."""
     is_meant = options.agent in (None, turn.record.agent) and requests.is_in_time(turn.record.at, options)
+    is_meant = is_meant and (options.fork is None or turn.turn_id == options.fork.turn_id)
     return turn if is_meant else turn.model_copy(update={"is_replayed": False})
 
 

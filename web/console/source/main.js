@@ -22,6 +22,11 @@ const PAGES = {
     isFor: ({ scopes }) => scopes.includes("admin"),
     make: async (signedIn) => new (await import("./prompts/prompts_page.js")).PromptsPage(signedIn),
   },
+  rollouts: {
+    name: "Rollouts",
+    isFor: ({ scopes }) => scopes.includes("admin"),
+    make: async () => new (await import("./rollouts/rollouts_page.js")).RolloutsPage(),
+  },
   replays: {
     name: "Replays",
     isFor: ({ scopes }) => scopes.includes("replays:write"),

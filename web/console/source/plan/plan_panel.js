@@ -9,16 +9,16 @@ import { Timeline, stepTable } from "./timeline.js";
 
 const CLOCK_MS = 250;
 
-/** The panel of a turn's plan. `show(turn)` follows a turn until another one is shown. */
+/** The panel of a turn's plan. `show(turn)` follows a turn until another one is shown. `mayFork`: whether the key may run it again. */
 export class PlanPanel {
   #turn = null;
   #redraw = () => this.#draw();
   #revision = null;
 
-  constructor({ onClose }) {
+  constructor({ onClose, mayFork }) {
     const choose = (id) => this.openStep(id);
     this.graph = new PlanGraph({ onChoose: choose, onPoint: (id, node) => this.#point(id, node) });
-    this.details = new StepDetails({ onClose: () => this.#closeStep(), onChoose: choose });
+    this.details = new StepDetails({ onClose: () => this.#closeStep(), onChoose: choose, mayFork });
     this.timeline = new Timeline({ onChoose: choose });
     this.title = h("h2", {}, "Plan");
     this.summary = h("p", { class: "hint" });

@@ -5,12 +5,15 @@ import { STEP_WORDS, cut, duration, timeOfDay } from "../format.js";
 import { jsonView } from "../json_view.js";
 import { statusOf, timesOf } from "../turn_state.js";
 
+/** The statuses of turns that can be run again: others have no reply of the agent's own. */
+const ENDED = new Set(["succeeded", "failed"]);
+
 /** The sheet with a step's arguments, result, times. `onClose` is called when somebody closes it. */
 export class StepDetails {
   #shown = "";
 
-  constructor({ onClose, onChoose }) {
-    Object.assign(this, { onClose, onChoose, id: null, path: null });
+  constructor({ onClose, onChoose, mayFork }) {
+    Object.assign(this, { onClose, onChoose, mayFork, id: null, path: null });
     this.element = h("section", { class: "details", hidden: true, tabindex: "-1", on: { keydown: (event) => this.#key(event) } });
   }
 
@@ -30,7 +33,7 @@ export class StepDetails {
   show(turn) {
     const step = this.id === null ? null : turn.steps.get(this.id);
     if (!step) return this.close();
-    const key = JSON.stringify([step.status, step.attempt, step.retries, step.args, step.result !== undefined, step.error, step.approval, this.path]);
+    const key = JSON.stringify([step.status, step.attempt, step.retries, step.args, step.result !== undefined, step.error, step.approval, this.path, turn.status]);
     if (key === this.#shown) return;
     this.#shown = key;
     const close = h("button", { type: "button", class: "quiet", "aria-label": "Close", on: { click: () => this.onClose() } }, icon("close"));
@@ -44,7 +47,9 @@ export class StepDetails {
     const planned = turn.document?.plans.flatMap((plan) => plan.steps).find((each) => each.id === step.id);
     const needs = step.needs.map((need) => h("button", { type: "button", class: "link", on: { click: () => this.onChoose(need) } }, need));
     const hasResult = step.result !== undefined && step.result !== null;
+    const again = `#/turns/${turn.turnId}?from=${encodeURIComponent(step.id)}`;
     return [
+      this.mayFork && ENDED.has(turn.status) && h("p", {}, h("a", { class: "button", href: again }, icon("replays"), "Run again from here…")),
       planned?.reason && h("p", {}, planned.reason),
       needs.length > 0 && h("p", { class: "hint" }, "Needs ", ...needs.flatMap((button, place) => (place ? [", ", button] : [button]))),
       step.error && part("Error", jsonView(step.error)),

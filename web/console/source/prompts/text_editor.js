@@ -3,7 +3,8 @@
 import { call } from "../api.js";
 import { announce, fill, h, say } from "../dom.js";
 import { moment } from "../format.js";
-import { replayWithText } from "../replays/replays_page.js";
+import { replayWithText } from "../replays/replay_list.js";
+import { keepDraft } from "../rollouts/draft.js";
 
 /** The editor. `onChange` is called when another text is in effect; `mayReplay`: whether the key may make replays. */
 export class TextEditor {
@@ -21,7 +22,7 @@ export class TextEditor {
     this.remove = button("Go back to the shipped text", () => this.#remove());
     this.turn = h("input", { id: "trial", type: "text", maxlength: "64", placeholder: "Id of a turn", spellcheck: "false" });
     this.trial = h("label", { class: "hint", for: "trial" }, "Preview with the results of a recorded turn: ", this.turn);
-    this.actions = h("div", { class: "row" }, button("Check and preview", () => this.#check()), mayReplay && button("Replay a sample with it", () => this.#replay()), this.set, this.remove, this.trial);
+    this.actions = h("div", { class: "row" }, button("Check and preview", () => this.#check()), mayReplay && button("Replay a sample with it", () => this.#replay()), button("Roll it out…", () => this.#rollOut()), this.set, this.remove, this.trial);
     this.below = h("div", { class: "below" });
     const back = h("a", { class: "button quiet back", href: "#/prompts" }, "← All texts");
     const label = h("label", { class: "unseen", for: "text" }, "Text");
@@ -85,6 +86,11 @@ export class TextEditor {
   async #replay() {
     await replayWithText(this.name, this.text.value);
     location.hash = "#/replays";
+  }
+
+  #rollOut() {
+    keepDraft(this.name, this.text.value);
+    location.hash = "#/rollouts";
   }
 
   async #set() {

@@ -20,7 +20,7 @@ export class Story {
     this.said = h("div", { class: "log" });
     this.problem = h("p", { class: "problem", role: "alert" });
     this.more = h("div", { class: "parts" });
-    this.plan = new PlanPanel({ onClose: () => this.element.classList.remove("with-plan") });
+    this.plan = new PlanPanel({ mayFork: this.may.has("replays:write"), onClose: () => this.element.classList.remove("with-plan") });
     const story = h("section", { class: "chat story", "aria-label": "Turn" }, this.head, h("div", { class: "inner" }, this.problem, this.said, this.more));
     this.element = h("div", { class: "chat-page" }, story, this.plan.element);
   }
