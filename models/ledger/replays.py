@@ -12,6 +12,7 @@ from uuid import UUID
 import psycopg
 from psycopg.types.json import Jsonb
 from sqlalchemy import (
+    ColumnElement,
     CursorResult,
     Float,
     Select,
