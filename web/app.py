@@ -28,6 +28,7 @@ from turnloom.web import (
     own_texts,
     pictures,
     quality,
+    repeated_posts,
     replays,
     request_ids,
     rollouts,
@@ -79,6 +80,7 @@ def create_app() -> APIFlask:
     app.url_map.merge_slashes = False
     request_ids.install(app)
     security_headers.install(app)
+    repeated_posts.install(app)
     _allow_origins(app)
     url_ids.install(app)
     auth.install(app.extensions)
