@@ -49,8 +49,7 @@ class Choice(Contract):
     chance: float | None = Field(None, ge=0, le=1)
     """The share of them, chosen by the seed."""
     nth: int | None = Field(None, ge=1)
-    """Only the one of this number, from 1. Tool calls are counted in each turn, everything else from the start of the
-    stack."""
+    """Only the one of this number, from 1, since the stack has started."""
     seed: int | None = None
     """In place of the file's."""
 
@@ -76,6 +75,8 @@ class ToolFault(Choice):
 
     tool: Pattern
     """A tool's name, or a pattern with `*` and `?`."""
+    nth: int | None = Field(None, ge=1)
+    """Only the call of this number in its turn, from 1, counting the calls that the pattern matches."""
     delay_ms: int | None = Field(None, ge=1, le=3_600_000)
     """Time that the call takes longer."""
     error: FaultError | None = None
@@ -120,7 +121,7 @@ class Restart(Contract):
     """The name of the process, such as `worker-io-1`, or a pattern. Of several, the seed chooses one each time."""
     after_s: Seconds | None = None
     """With `process`: once, so long after the stack is ready."""
-    every_s: tuple[Seconds, Seconds] | None = None
+    every_s: list[Seconds] | None = Field(None, min_length=2, max_length=2)
     """With `process`: again and again, after pauses between these two that the seed chooses."""
     at: str | None = Field(None, pattern="^[a-z_]+[.][a-z_]+$", max_length=64)
     """A crash point, such as `plan.recorded`: the process that reaches it dies there, once. Those of a file happen one

@@ -74,7 +74,7 @@ class RepeatedMessages:
 
 
 def _messages(line: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield each message that a command puts on a queue, with the queue. `line` is what MONITOR shows of the command."""
+    """Yield each message that a command puts on a queue, with the queue. `line`: the command as MONITOR shows it."""
     _, _, words = line.partition(b'] "')
     # Quotes in words are escaped, and no word that matters ends with a space.
     name, *arguments = words.removesuffix(b'"').split(b'" "')

@@ -1,8 +1,10 @@
 """Fault files are read strictly and strike the same calls each time."""
 
 import pytest
+from pydantic import ValidationError
 
 from turnloom.models.contracts.fault_file import FaultFile, ToolFault, read_fault_file
+from turnloom.models.contracts.replay_request import ReplayOptions
 from turnloom.models.errors import Invalid
 
 FILE = """
@@ -78,3 +80,14 @@ def test_crash_points_are_listed_in_order() -> None:
     file = read_fault_file("restarts: [{at: plan.recorded, nth: 3}, {process: web, after_s: 1}, {at: turn.claimed}]")
 
     assert file.crash_points == ["plan.recorded 3", "turn.claimed"]
+
+
+def test_a_replay_needs_faults_of_calls() -> None:
+    """It simulates nothing else; a file that has something else beside them will do."""
+    restarts = {"restarts": [{"process": "web", "after_s": 1}]}
+
+    with pytest.raises(ValidationError, match="has no `faults` of tool calls"):
+        ReplayOptions.model_validate({"tools": "simulated", "faults": restarts})
+    ReplayOptions.model_validate(
+        {"tools": "simulated", "faults": {**restarts, "faults": [{"tool": "*", "delay_ms": 1}]}}
+    )
