@@ -1,6 +1,6 @@
 """Batch replays of changes that are known to be bad: they list exactly the turns that the change reaches.
 
-Seventy conversations are recorded by the door. Which of their turns a change reaches is computed here from what was
+Sixty conversations are recorded by the door. Which of their turns a change reaches is computed here from what was
 said, and from the language model's recorded answers, not from the replay.
 """
 
@@ -24,7 +24,7 @@ from turnloom.planner.llm.offline.responses import write
 from turnloom.tools.registry import Registry, load_registry
 from turnloom.workers.embedded.stack import Stack, StackOptions
 
-WITHIN_S = 300.0
+WITHIN_S = 600.0
 DROPPING = "dropping"
 """The name of a language model that forgets every third argument of a plan."""
 
@@ -48,17 +48,17 @@ class Talk(NamedTuple):
 
 
 def _talks() -> Iterator[Talk]:
-    thanks, parking = Said("thanks!"), Said("Do you have parking?")
     for adults in range(1, 5):
         for budget in (700, 900, 1_500, 2_500):
             wish = Said(f"A room next weekend for {adults} adults and a child of {budget // 300}")
-            change = Said(f"make it {adults % 4 + 1} adults, under {budget} ILS", leans=True)
-            yield Talk("hotel", (wish, change, thanks))
-            yield Talk("hotel", (parking, Said(f"A room tomorrow for two nights under {budget} ILS")))
-            yield Talk("hotel", (wish, thanks, Said(f"make it {adults + 1} nights please", leans=True)))
-    for city in ("Lisbon", "Rome", "Kyoto", "Paris", "Berlin", "London"):
-        yield Talk("travel", (Said(f"Plan a 2-day trip to {city}"), thanks))
-        yield Talk("travel", (Said(f"Hotels in {city} for 2 nights under 150"), Said("Things to see in Lisbon")))
+            change = (
+                f"make it {adults % 4 + 1} adults, under {budget} ILS" if budget < 1_000 else "make it 3 nights please"
+            )
+            yield Talk("hotel", (wish, Said(change, leans=True)))
+            yield Talk("hotel", (Said(f"A room tomorrow for two nights for {adults} adults under {budget} ILS"),))
+    for city in ("Lisbon", "Rome", "Kyoto", "Paris", "Berlin", "London", "Tokyo"):
+        yield Talk("travel", (Said(f"Plan a 2-day trip to {city}"), Said("thanks!")))
+        yield Talk("travel", (Said(f"Hotels in {city} for 2 nights under 150"),))
         yield Talk("travel", (Said(f"Find flights to {city} on 2030-05-01"), Said("from Tel Aviv", leans=True)))
         yield Talk("travel", (Said(f"What's the weather like in {city}?"),))
 

@@ -32,7 +32,7 @@ LOAD = [{"plan": {"steps": [*PLAN, REFUSED, {"id": "up", **FLAKY}, {"id": "down"
 
 
 @pytest.mark.drill
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(10 * WITHIN_S)
 def test_everything_in_a_fault_file_happens_and_nothing_is_lost(tmp_path: Path) -> None:
     """Every turn ends well and every effect happens once. The calls that the file names fail, and no others do."""
     with drilled_stack(tmp_path, faults=FILE) as ground:

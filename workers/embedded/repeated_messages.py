@@ -2,17 +2,14 @@
 
 import threading
 import time
-from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from redis import Redis, RedisError
-
+from turnloom.models.connections.redis_monitor import RedisMonitor, monitored
 from turnloom.models.contracts.fault_file import Duplicate, FaultFile, drawn
 from turnloom.models.runtime.logging import log
 from turnloom.workers.broker.queues import QUEUES
 
 _WITHIN_MS = 500
-_AWAY_S = 0.2
 _LOOK_S = 0.05
 """The longest time without a look at the copies to send."""
 
@@ -31,21 +28,18 @@ class RepeatedMessages:
         """Copies that have been sent and not been heard yet."""
 
     def listen(self) -> None:
-        """Hear what is sent, and send copies, until it is to stop or Redis is away."""
-        try:
-            self._listen()
-        except RedisError as error:
-            log.warning("messages.unheard", error=type(error).__name__)
-            self._stopping.wait(_AWAY_S)
+        """Hear what is sent, and send copies, until it is to stop.
 
-    def _listen(self) -> None:
-        with Redis.from_url(self._redis_url) as client, client.monitor() as monitor:
+        Raises:
+            Unavailable: Redis does not answer; listen again.
+        """
+        with monitored(self._redis_url) as monitor:
             while not self._stopping.is_set():
-                if monitor.connection.can_read(timeout=_LOOK_S):
-                    # redis-py's own reading would not give back the bytes of a message with escapes.
-                    for queue, message in _messages(monitor.connection.read_response()):
+                name, *words = monitor.next_command(_LOOK_S) or [b""]
+                if name.upper() == b"LPUSH" and (queue := words[0].decode("utf-8", "replace")) in QUEUES:
+                    for message in words[1:]:
                         self._hear(queue, message)
-                self._send_due(client)
+                self._send_due(monitor)
 
     def _hear(self, queue: str, message: bytes) -> None:
         if message in self._sent:
@@ -63,22 +57,11 @@ class RepeatedMessages:
         within_ms = _WITHIN_MS if fault.within_ms is None else fault.within_ms
         return within_ms / 1000 * drawn(f"{self._seed if fault.seed is None else fault.seed}|{name}|pause")
 
-    def _send_due(self, client: "Redis") -> None:
+    def _send_due(self, monitor: RedisMonitor) -> None:
         now = time.monotonic()
         for copy in [copy for copy in self._waiting if copy[0] <= now]:
             _, queue, message = copy
-            client.lpush(queue, message)
+            monitor.push(queue, message)
             self._waiting.remove(copy)
             self._sent.add(message)
             log.warning("message.repeated", queue=queue)
-
-
-def _messages(line: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield each message that a command puts on a queue, with the queue. `line`: the command as MONITOR shows it."""
-    _, _, words = line.partition(b'] "')
-    # Quotes in words are escaped, and no word that matters ends with a space.
-    name, *arguments = words.removesuffix(b'"').split(b'" "')
-    if name.upper() == b"LPUSH" and (queue := arguments[0].decode("ascii", "replace")) in QUEUES:
-        for message in arguments[1:]:
-            # Redis writes all but printable ASCII as escapes.
-            yield queue, message.decode("unicode_escape").encode("latin-1")

@@ -214,7 +214,7 @@ class Stack:
             return {}
         folder = self.servers.home.path / "faults"
         make_fault_folder(folder, self.options.faults)
-        self._crash_at.touch()
+        self._crash_at.write_text("")  # a stack that was killed may have left points in it
         crash_at = {"TURNLOOM_CRASH_AT": str(self._crash_at)} if self.options.faults.crash_points else {}
         return {"TURNLOOM_FAULTS": str(folder), **crash_at}
 
