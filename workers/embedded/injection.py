@@ -5,7 +5,7 @@ What goes wrong within a process, such as a tool call, is up to the process: it 
 
 import random
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -43,7 +43,7 @@ class Injection:
     def __enter__(self) -> Self:
         if self._file.crash_points:
             self._crash_at.write_text("".join(f"{point}\n" for point in self._file.crash_points))
-        works = {
+        works: dict[str, Callable[[], None]] = {
             f"restart {place}": partial(self._kill, restart, random.Random(f"{self._file.seed}|restarts-{place}"))  # noqa: S311 - the same each time
             for place, restart in enumerate(self._file.restarts)
             if restart.process
