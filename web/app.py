@@ -30,6 +30,7 @@ from turnloom.web import (
     pictures,
     quality,
     rates,
+    repeated_posts,
     replays,
     request_ids,
     rollouts,
@@ -81,6 +82,7 @@ def create_app() -> APIFlask:
     app.url_map.merge_slashes = False
     request_ids.install(app)
     security_headers.install(app)
+    repeated_posts.install(app)
     _allow_origins(app)
     url_ids.install(app)
     auth.install(app.extensions)

@@ -21,7 +21,7 @@ class _Setting(Contract):
 
     tools: ResultSource = "recorded"
     faults: FaultFile | None = None
-    """With `simulated`: what goes wrong."""
+    """With `simulated`: what goes wrong. Its `duplicates` and `restarts` have no effect on a replay."""
     model: str | None = Field(None, max_length=128)
     """The language model in place of those that agents and messages name."""
 
@@ -30,6 +30,8 @@ class _Setting(Contract):
         """Refuse faults for results that are not simulated, and the other way round."""
         if (self.faults is not None) != (self.tools == "simulated"):
             raise ValueError("`faults` goes with `tools` being `simulated`, and `simulated` needs it")
+        if self.faults is not None and not self.faults.faults:
+            raise ValueError("the fault file has no `faults` of tool calls, the only ones that a replay simulates")
         return self
 
 

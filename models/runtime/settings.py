@@ -104,8 +104,7 @@ class Settings(EnvironmentSettings):
     record_days: int = Field(90, ge=1)
     """How many days they are kept."""
     record_redacted: list[RedactedKind] = Field(["card"])
-    """What is taken out of them before they are stored, as a JSON list of `card`, `email` and `phone`. Secrets always
-    are."""
+    """What is taken out before they are stored, as a JSON list of `card`, `email` and `phone`; secrets always are."""
 
     packs: list[str] = Field(["dates", "hotel", "meetings", "notifications", "research", "travel"])
     """Tool packs to load, as a JSON list. The embedded stack adds `sim`."""
@@ -210,8 +209,7 @@ class Settings(EnvironmentSettings):
     sweep_interval_s: float = Field(2.0, gt=0)
     """Pause between two sweeps, which find the work that nobody holds."""
     sweep_grace_s: float = Field(2.0, ge=0)
-    """How long a turn may wait for a planner, or a ready step for a worker, until it is sent again. Doubles each
-    time."""
+    """How long a turn may wait for a planner, a ready step for a worker, until it is sent again. Doubles each time."""
     task_events: bool = False
     """Celery's task events, which Flower's task list needs; about 0.2 ms a task."""
     secret_keys: list[str] = Field([], repr=False)
@@ -233,6 +231,8 @@ class Settings(EnvironmentSettings):
     """A web or e-mail address in the `User-Agent` of our calls, for their services; Wikipedia asks for one."""
     crash_at: Path | None = None
     """For drills: the process that reaches the point that this file's first line names kills itself there."""
+    faults: Path | None = None
+    """For processes of `turnloom up --faults` alone, which makes this folder; others refuse to start with it."""
     run_dir: Path | None = None
     """Where workers and beat keep the files that `turnloom worker --check` and `turnloom beat --check` read. Default: a
     folder of the user's own among the temporary files."""

@@ -54,7 +54,9 @@ def make(tenant_id: UUID, request: ReplayRequest, *, by_operator: bool = False) 
         listed = _sampled(listed, request)
         if not listed:
             raise NotFound("there is no recorded conversation of this time and agent")
-        replay_id = replays.make(db, tenant_id, options.model_dump(mode="json"), listed)
+        # Of a fault file a replay reads the faults of calls only, and a worker of the release before knows no others.
+        written = options.model_dump(mode="json", exclude={"faults": {"duplicates", "restarts"}})
+        replay_id = replays.make(db, tenant_id, written, listed)
     dispatch(replay_id, len(listed))
     return replay_id
 
