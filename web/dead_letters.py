@@ -38,7 +38,7 @@ blueprint = APIBlueprint("dead_letters", __name__, url_prefix="/v1", tag="Operat
 
 
 class DeadLetterQuery(Contract):
-    """How many to list."""
+    """The number of dead letters to list."""
 
     limit: int = Field(100, ge=1, le=200)
     """Dead letters, at most."""

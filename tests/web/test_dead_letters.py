@@ -81,26 +81,18 @@ def test_dead_letters_are_listed_for_their_tenant_only(
     assert (listed(operator, "?limit=1"), listed(client)) == (found[:1], [])
 
 
-def test_a_step_is_shown_as_its_backend_was_called(operator: FlaskClient) -> None:
-    """References are resolved, and the idempotency key is shown."""
-    turn = undecided_turn()
-
-    shown = operator.get(f"/v1/turns/{turn}/steps/w").get_json()
-
-    assert (shown["tool"], shown["status"], shown["effect"]) == ("sim.write", "unknown", "write")
-    key = idempotency_key(turn, "w", {"value": 5})
-    assert shown["call"] == {"args": {"value": 5}, "idempotency_key": key}
-
-
-def test_what_a_tool_keeps_secret_is_masked(operator: FlaskClient) -> None:
-    """Of a tool that is no longer there nobody knows what is secret: its arguments are all masked."""
+@pytest.mark.parametrize(("tool", "value"), [("dates.resolve_hint", 5), ("gone.write", "***")])
+def test_a_step_is_shown_as_its_backend_was_called(operator: FlaskClient, tool: str, value: object) -> None:
+    """References are resolved. Of a tool that is not enabled nobody knows what is secret, so all is masked."""
     turn = undecided_turn()
     with transaction() as db:
-        db.execute(text("UPDATE steps SET tool = 'gone.write' WHERE id = 'w'"))
+        db.execute(text("UPDATE steps SET tool = :tool WHERE id = 'w'"), {"tool": tool})
 
     shown = operator.get(f"/v1/turns/{turn}/steps/w").get_json()
 
-    assert shown["call"]["args"] == {"value": "***"}
+    assert (shown["tool"], shown["status"], shown["effect"]) == (tool, "unknown", "write")
+    key = idempotency_key(turn, "w", {"value": 5})
+    assert shown["call"] == {"args": {"value": value}, "idempotency_key": key}
 
 
 @pytest.mark.parametrize(
