@@ -17,6 +17,7 @@ from turnloom.web import (
     catalogue,
     channels,
     conversations,
+    dead_letters,
     errors,
     event_stream,
     feedback,
@@ -93,7 +94,7 @@ def create_app() -> APIFlask:
     channels.install(app.extensions)
     errors.handle_errors(app)
     openapi.document(app)
-    of_turns = (turns, turn_search, forks, pictures, traces, approvals, feedback, event_stream)
+    of_turns = (turns, turn_search, forks, pictures, traces, approvals, dead_letters, feedback, event_stream)
     of_tenants = (conversations, takeover, usage, users, catalogue, own_texts, quality, rollouts, replays, sign_in)
     for part in (*of_turns, *of_tenants, completions, assistant, channels, health, metrics, operations, openapi, page):
         app.register_blueprint(part.blueprint)

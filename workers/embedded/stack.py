@@ -173,7 +173,7 @@ class Stack:
             "TURNLOOM_SECRET_KEYS": json.dumps(settings().secret_keys or [self.servers.home.secrets.secret_key]),
             "TURNLOOM_RUN_DIR": str(self.servers.home.path / "pulses"),
             "TURNLOOM_PACKS": json.dumps(list(dict.fromkeys([*settings().packs, "sim"]))),
-            **({} if flower_port is None else _FLOWER_SETTINGS),
+            **({"TURNLOOM_FLOWER_URL": self.flower_url, **_FLOWER_SETTINGS} if self.flower_url else {}),
             **self.options.settings,
         }
         self._of_processes = self.environment | self._going_wrong()

@@ -340,7 +340,7 @@ end $$;
 
 -- Lets a part that has failed, or whose outcome is unknown, be sent again, with those that were withheld because of it.
 -- Null: there is no such part. Out: its status before; only if that is `failed` or `unknown`, anything has changed.
-create function hot.redrive_delivery(p_turn uuid, p_part int, p_by text) returns text language plpgsql as $$
+create function hot.redrive_delivery(p_turn uuid, p_part int, p_key uuid, p_by text) returns text language plpgsql as $$
 declare
   d deliveries;
   v_at timestamptz;
@@ -357,8 +357,8 @@ begin
    where turn_id = p_turn and (part = p_part or (
          part > p_part and queued_at = d.queued_at and status = 'withheld'
          and error ->> 'code' = 'earlier_part_failed'));
-  perform hot.append_audit(d.tenant_id, d.conversation_id, d.turn_id, 'delivery.redriven', jsonb_build_object(
-    'part', p_part, 'status', d.status, 'by', p_by));
+  perform hot.append_audit(d.tenant_id, d.conversation_id, d.turn_id, 'delivery.redriven', jsonb_strip_nulls(
+    jsonb_build_object('part', p_part, 'status', d.status) || hot.who(p_key, p_by)));
   return d.status;
 end $$;
 

@@ -40,7 +40,7 @@ const PAGES = {
   operations: {
     name: "Operations",
     isFor: ({ operator }) => operator,
-    make: async () => new (await import("./operations/operations_page.js")).OperationsPage(),
+    make: async (signedIn) => new (await import("./operations/operations_page.js")).OperationsPage(signedIn),
   },
 };
 const shell = document.getElementById("console");
