@@ -130,7 +130,7 @@ def test_who_sends_too_much_still_reads_the_answer(connect: Connect) -> None:
     """The connection is not reset under a client that is still sending a header which was refused."""
     client = connect()
     with suppress(OSError):
-        client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + b"x" * 60_000)
+        client.sendall(b"POST /length HTTP/1.1\r\nHost: x\r\nX-Long: " + b"x" * 60_000 + b"\r\n\r\n" + b"y" * 30_000)
 
     assert until_ended(client).startswith(b"HTTP/1.1 431 ")
 
