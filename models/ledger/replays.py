@@ -171,12 +171,10 @@ def unreported(db: Session, replay_id: UUID) -> ReplayProgress | None:
 def keep_report(db: Session, found: ReplayProgress, report: dict[str, Any]) -> bool:
     """Keep the report of a replay that was found `unreported`.
 
-    False: it has one now, or one of its conversations was erased since, so that it must be made again. What erases one
-    from now on waits for the commit, and then removes the report.
+    False: it has one now, or a conversation was erased since. What erases one later waits, and removes the report.
     """
     row = db.scalar(select(ReplayRow).where(*_unreported(found.replay.id)).with_for_update())
-    is_kept = row is not None and _progress(db, row).conversations == found.conversations
-    if row is not None and is_kept:
+    if is_kept := row is not None and _progress(db, row).conversations == found.conversations:
         row.report = report
     return is_kept
 
@@ -222,11 +220,10 @@ def listed(db: Session, tenant_id: UUID, limit: int, before: UUID | None = None)
 
 def results(db: Session, tenant_id: UUID, replay_id: UUID, after: int) -> list[tuple[int, list[dict[str, Any]]]]:
     """Return number and replayed turns of the next hundred conversations that are done, in order."""
-    of = (ReplayConversationRow.tenant_id == tenant_id, ReplayConversationRow.replay_id == replay_id)
-    query = select(ReplayConversationRow.number, ReplayConversationRow.result)
-    query = query.where(*of, ReplayConversationRow.number > after, ReplayConversationRow.done_at.is_not(None))
-    rows = db.execute(query.order_by(ReplayConversationRow.number).limit(_BATCH))
-    return [(row.number, row.result) for row in rows]
+    row = ReplayConversationRow
+    query = select(row.number, row.result).where(row.tenant_id == tenant_id, row.replay_id == replay_id)
+    query = query.where(row.number > after, row.done_at.is_not(None)).order_by(row.number).limit(_BATCH)
+    return [(each.number, each.result) for each in db.execute(query)]
 
 
 def erase(db: Session, tenant_id: UUID, conversation_id: str) -> bool:
