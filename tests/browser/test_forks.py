@@ -62,7 +62,7 @@ def test_a_plan_is_changed(api: httpx2.Client, open_console: Callable[[str], Pag
     box.fill(recorded.replace("sim.echo", "no.tool").replace("sim.write", "no.other"))
     page.get_by_role("button", name="Run it again").click()
     for tool in ("no.tool", "no.other"):
-        expect(page.get_by_role("alert").get_by_role("listitem").filter(has_text=tool)).to_be_visible()
+        expect(page.get_by_role("alert").get_by_role("listitem").filter(has_text=tool).first).to_be_visible()
     box.fill(json.dumps({"steps": [READ]}))
     page.get_by_role("button", name="Run it again").click()
     page.locator(".forked .sides").first.wait_for()
