@@ -281,7 +281,7 @@ def _locked(db: Session, tenant_id: UUID, replay_id: UUID) -> ReplayRow:
     return row
 
 
-def _progress(tenant_id: UUID) -> Select[tuple[ReplayRow, int, int, float]]:
+def _progress(tenant_id: UUID) -> Select[Any]:
     of = ReplayConversationRow
     counted = select(func.count().label("all"), func.count(of.done_at).label("done"))
     counts = counted.where(of.tenant_id == ReplayRow.tenant_id, of.replay_id == ReplayRow.id).lateral()
