@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from redis import Redis, RedisError
+from redis.connection import AbstractConnection
 
 from turnloom.models.errors import Unavailable
 
@@ -14,9 +15,8 @@ from turnloom.models.errors import Unavailable
 class RedisMonitor:
     """A connection that hears all commands at a server, and another one that sends."""
 
-    def __init__(self, client: "Redis", heard: "Redis") -> None:
-        self._client = client
-        self._connection = heard.connection
+    def __init__(self, client: Redis, connection: AbstractConnection) -> None:
+        self._client, self._connection = client, connection
 
     def next_command(self, within_s: float) -> list[bytes]:
         """Return the words of the next command that comes within a time; no words if none comes."""
@@ -39,7 +39,8 @@ def monitored(url: str) -> Iterator[RedisMonitor]:
     """
     try:
         with Redis.from_url(url) as client, client.monitor() as monitor:
-            yield RedisMonitor(client, monitor)
+            assert monitor.connection, "it is connected while the block runs"
+            yield RedisMonitor(client, monitor.connection)
     except RedisError as error:
         raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
 

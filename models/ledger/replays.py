@@ -164,8 +164,8 @@ def unheld(db: psycopg.Connection) -> tuple[list[UUID], list[UUID]]:
 
 def unreported(db: Session, replay_id: UUID) -> ReplayProgress | None:
     """Return a replay that has ended without a report; None if it runs, or has one."""
-    row = db.scalar(select(ReplayRow).where(*_unreported(replay_id)))
-    return None if row is None else _progress(db, row)
+    row = db.execute(_progress().where(*_unreported(replay_id))).one_or_none()
+    return None if row is None else ReplayProgress(*row)
 
 
 def keep_report(db: Session, found: ReplayProgress, report: dict[str, Any]) -> bool:
@@ -174,9 +174,10 @@ def keep_report(db: Session, found: ReplayProgress, report: dict[str, Any]) -> b
     False: it has one now, or a conversation was erased since. What erases one later waits, and removes the report.
     """
     row = db.scalar(select(ReplayRow).where(*_unreported(found.replay.id)).with_for_update())
-    if is_kept := row is not None and _progress(db, row).conversations == found.conversations:
-        row.report = report
-    return is_kept
+    if row is None or progress(db, row.tenant_id, row.id).conversations != found.conversations:
+        return False
+    row.report = report
+    return True
 
 
 def _unreported(replay_id: UUID) -> tuple[ColumnElement[bool], ...]:
@@ -205,7 +206,7 @@ def progress(db: Session, tenant_id: UUID, replay_id: UUID) -> ReplayProgress:
     Raises:
         NotFound: the tenant has none of that id.
     """
-    row = db.execute(_progress(tenant_id).where(ReplayRow.id == replay_id)).one_or_none()
+    row = db.execute(_progress().where(ReplayRow.tenant_id == tenant_id, ReplayRow.id == replay_id)).one_or_none()
     if row is None:
         raise NotFound("there is no replay of that id")
     return ReplayProgress(*row)
@@ -213,7 +214,7 @@ def progress(db: Session, tenant_id: UUID, replay_id: UUID) -> ReplayProgress:
 
 def listed(db: Session, tenant_id: UUID, limit: int, before: UUID | None = None) -> list[ReplayProgress]:
     """Return a tenant's replays without their reports, the newest first; with an id, those before it."""
-    query = _progress(tenant_id).options(defer(ReplayRow.report, raiseload=True))
+    query = _progress().where(ReplayRow.tenant_id == tenant_id).options(defer(ReplayRow.report, raiseload=True))
     query = query.where(ReplayRow.id < before) if before else query
     return [ReplayProgress(*row) for row in db.execute(query.order_by(ReplayRow.id.desc()).limit(limit))]
 
@@ -281,10 +282,10 @@ def _locked(db: Session, tenant_id: UUID, replay_id: UUID) -> ReplayRow:
     return row
 
 
-def _progress(tenant_id: UUID) -> Select[Any]:
+def _progress() -> Select[Any]:
     of = ReplayConversationRow
     counted = select(func.count().label("all"), func.count(of.done_at).label("done"))
     counts = counted.where(of.tenant_id == ReplayRow.tenant_id, of.replay_id == ReplayRow.id).lateral()
     elapsed_s = func.extract("epoch", func.clock_timestamp() - ReplayRow.created_at)
     query = select(ReplayRow, counts.c.all, counts.c.done, cast(elapsed_s, Float))
-    return query.join(counts, true()).where(ReplayRow.tenant_id == tenant_id)
+    return query.join(counts, true())

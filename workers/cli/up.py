@@ -99,6 +99,6 @@ def banner(stack: Stack, *, ready_in_s: float) -> Text:
 
 def _summary(file: FaultFile) -> str:
     """Return how much goes wrong."""
-    counts = {"tool faults": file.faults, "duplicates": file.duplicates, "restarts": file.restarts}
-    parts = [f"{len(listed)} {name}" for name, listed in counts.items() if listed]
+    counts = {"tool faults": len(file.faults), "duplicates": len(file.duplicates), "restarts": len(file.restarts)}
+    parts = [f"{count} {name}" for name, count in counts.items() if count]
     return f"on purpose, with the seed {file.seed}: {', '.join(parts)}"
