@@ -8,17 +8,15 @@ import click
 import orjson
 from pydantic import ValidationError
 
-from turnloom.models.connections.database import snapshot
 from turnloom.models.contracts.fault_file import read_fault_file
 from turnloom.models.contracts.recorded import RecordedConversation
 from turnloom.models.contracts.replay_request import ReplayOptions
-from turnloom.models.errors import Conflict, InvalidPlan, NotFound
-from turnloom.models.ledger import recorded, turns
+from turnloom.models.errors import InvalidPlan
 from turnloom.models.runtime.value_faults import faults_of
 from turnloom.tools.command_output import json_option, print_json
 from turnloom.workers.cli.replay_options import source_options, tenant_of, tenant_option
 from turnloom.workers.replay import requests
-from turnloom.workers.replay.ledger_source import read_conversation
+from turnloom.workers.replay.recorded_turns import conversation_of
 from turnloom.workers.replay.report_table import show_turn
 from turnloom.workers.replay.rerun import RerunTurn, TurnChanges, rerun
 from turnloom.workers.replay.setting import Setting
@@ -74,7 +72,7 @@ def fork(turn_id: UUID, tenant_name: str | None, as_json: bool, prompts: Path | 
     faults, model = options["faults"], options["model"]
     chosen = _chosen(tools=options["tools"], faults=read_fault_file(faults.read()) if faults else None, model=model)
     texts = requests.texts_with(tenant_id, requests.changed_texts(prompts) if prompts else {})
-    conversation = _conversation(tenant_id, turn_id)
+    conversation = conversation_of(tenant_id, str(turn_id))
     setting = Setting(
         tenant_id=tenant_id,
         tailored=requests.tailored(texts),
@@ -116,15 +114,3 @@ def _chosen(**fields: Any) -> ReplayOptions:
         return ReplayOptions.model_validate(fields)
     except ValidationError as error:
         raise click.UsageError(faults_of(error)) from error
-
-
-def _conversation(tenant_id: UUID, turn_id: UUID) -> RecordedConversation:
-    """Return the recorded conversation of a turn that is final."""
-    with snapshot(tenant_id) as db:
-        turn = turns.of_tenant(db, tenant_id, str(turn_id))
-        if turn.finished_at is None:
-            raise Conflict(f"the turn has not ended, it is {turn.status}")
-        rows = recorded.read(db, tenant_id, turn.conversation_id)
-        if rows is None:
-            raise NotFound("there is no turn of that id")
-        return read_conversation(rows)

@@ -14,13 +14,14 @@ from turnloom.models.contracts.plan import Plan, implied_needs
 from turnloom.models.contracts.recorded import RecordedConversation, RecordedTurn
 from turnloom.models.contracts.replay import Aspect, ReplayedTurn, StepRecord
 from turnloom.models.contracts.replay_request import ReplayOptions
-from turnloom.models.errors import Conflict, Invalid, NotFound
+from turnloom.models.errors import Invalid, NotFound
 from turnloom.models.runtime.value_faults import faults_of
 from turnloom.planner.plan.validation import validate
 from turnloom.tools.call_identity import call_hash
 from turnloom.tools.registry import Registry
 from turnloom.workers.replay.conversation_replay import replay
 from turnloom.workers.replay.past import Past
+from turnloom.workers.replay.recorded_turns import turn_of
 from turnloom.workers.replay.result_sources import results_over
 from turnloom.workers.replay.setting import Setting
 from turnloom.workers.replay.tool_results import CallOutcome, PlannedCall, RecordedResults, ToolResults
@@ -86,7 +87,7 @@ def rerun(
         InvalidPlan: the plan has faults; the error lists all of them.
         Invalid: a given result is none of the step's tool.
     """
-    turn = _planned(_turn(conversation, turn_id), changes, setting)
+    turn = _planned(turn_of(conversation, turn_id), changes, setting)
     steps = turn.record.steps
     _check_step(changes.step, [step.id for step in steps])
     plan = Plan.model_validate(changes.plan) if changes.plan is not None else None
@@ -104,16 +105,6 @@ def rerun(
     others = [each.model_copy(update={"is_replayed": False}) for each in conversation.turns if each.seq != turn.seq]
     [replayed] = replay(conversation.model_copy(update={"turns": [*others, turn]}), setting, results_of)
     return RerunTurn(replayed, sorted(made[-1].unused) if made else [])
-
-
-def _turn(conversation: RecordedConversation, turn_id: str) -> RecordedTurn:
-    found = next((turn for turn in conversation.turns if turn.turn_id == turn_id), None)
-    if found is None:
-        raise NotFound("there is no turn of that id that has ended")
-    if not found.is_replayed:
-        wrote = f"{found.author} wrote its reply" if found.author else f"it is {found.record.status}"
-        raise Conflict(f"the turn cannot be run again: {wrote}")
-    return found
 
 
 def _planned(turn: RecordedTurn, changes: TurnChanges, setting: Setting) -> RecordedTurn:

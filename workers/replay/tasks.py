@@ -160,6 +160,7 @@ def _conversation(
 def _in_time(turn: RecordedTurn, options: ReplayOptions) -> RecordedTurn:
     """Return a turn that is replayed only if the request means it."""
     is_meant = options.agent in (None, turn.record.agent) and requests.is_in_time(turn.record.at, options)
+    is_meant = is_meant and options.turn_id in (None, turn.turn_id)
     return turn if is_meant else turn.model_copy(update={"is_replayed": False})
 
 
