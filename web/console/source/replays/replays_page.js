@@ -1,11 +1,11 @@
 // Replays of recorded conversations: start one, see how far it is, open its report.
 
+import { offerAgents } from "../agents.js";
 import { call, path } from "../api.js";
 import { announce, fill, h, say } from "../dom.js";
 import { duration, moment, number } from "../format.js";
 
 const EVERY_MS = 2_000;
-const WEEK_MS = 7 * 86_400_000;
 
 /** The page at `#/replays`. */
 export class ReplaysPage {
@@ -34,10 +34,7 @@ export class ReplaysPage {
 
   /** Show the replays, and go on looking while the page is seen. Raises Problem. */
   async open() {
-    if (this.agent.length === 1) {
-      const { items } = await call("GET", "v1/agents");
-      this.agent.append(...items.map(({ name }) => h("option", { value: name }, name)));
-    }
+    await offerAgents(this.agent);
     await this.#read();
   }
 
@@ -88,20 +85,14 @@ export class ReplaysPage {
   }
 }
 
-/** Replay a sample of the last week with another text in place of one in effect. Raises Problem. */
-export async function replayWithText(name, text) {
-  const since = new Date(Date.now() - WEEK_MS).toISOString();
-  const agent = name.startsWith("agents/") ? { agent: name.slice("agents/".length) } : {};
-  await startReplay({ since, sample: 20, prompts: { [name]: text }, ...agent });
-}
-
 async function startReplay(body) {
   await call("POST", "v1/replays", body);
   announce("The replay has begun.");
 }
 
-function whatOf({ since, agent, sample, repeat, model, prompts, max_different }) {
-  const parts = [since ? `since ${moment(since)}` : "conversations of another system", agent ?? "all agents"];
+function whatOf({ since, turn_id, agent, sample, last, repeat, model, prompts, max_different }) {
+  const parts = turn_id ? ["one turn"] : [since ? `since ${moment(since)}` : "conversations of another system", agent ?? "all agents"];
+  if (last) parts.push(`the last ${number(last)} conversations`);
   if (sample) parts.push(`at most ${sample} conversations`);
   if (repeat > 1) parts.push(`${repeat} times each`);
   if (model) parts.push(`with ${model}`);
