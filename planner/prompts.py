@@ -135,8 +135,8 @@ class Prompts:
         self.own: Mapping[str, Prompt] = {}
         self.language = ENGLISH
         """The language of what the templates write for people."""
-        self.is_strict = False
-        """Whether a tenant's own text that cannot be filled in is an error, instead of the shipped one being used."""
+        self.tried: str | None = None
+        """The tenant's own text that is tried: if it cannot be filled in, the shipped one is not used in its place."""
         self._read: dict[str, Prompt] = {}
         self._original = self
         """These prompts before they were copied. What all copies share is worked out there, once."""
@@ -153,10 +153,10 @@ class Prompts:
         made.language = language
         return made
 
-    def strict(self) -> Self:
-        """Return the same prompts for a trial: a tenant's own text that cannot be filled in raises its error."""
+    def trying(self, name: str) -> Self:
+        """Return the same prompts for a trial of one of the tenant's own: it raises its error if it has one."""
         made = copy(self)
-        made.is_strict = True
+        made.tried = name
         return made
 
     def render(self, name: str, **inputs: Any) -> Rendered:
@@ -165,7 +165,7 @@ class Prompts:
         Raises:
             NotFound: the prompt does not exist.
             TypeError: an input is missing, or not declared.
-            Exception: these prompts are strict, and a tenant's own text cannot be filled in.
+            Exception: it is the text that is tried, and it cannot be filled in.
         """
         own = self.own.get(name)
         if own is None:
@@ -173,7 +173,7 @@ class Prompts:
         try:
             return own.render(inputs, self.language)
         except Exception:  # a tenant's text is foreign and must not fail a turn
-            if self.is_strict:
+            if name == self.tried:
                 raise
             log.warning("override.failed", prompt=own.source, exc_info=True)
         return self.get(self.shipped_name(name)).render(inputs, self.language)

@@ -41,7 +41,7 @@ def tried(before: Tailored, trial: TextTrial) -> TextCheck:
         preview=[],
     )
     # In a turn the shipped text stands in for one that fails. Here its author is to know.
-    after = replace(after, prompts=after.prompts.strict())
+    after = replace(after, prompts=after.prompts.trying(trial.name))
     try:
         return found.model_copy(update=_shown(before, after, trial))
     except TurnloomError:
