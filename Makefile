@@ -46,7 +46,7 @@ fix: $(READY) ## format the code, and fix what the linter can fix
 	$(BIN)/ruff format .
 
 test: $(READY) ## run the tests on a Postgres and a Valkey of their own
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder $(ARGS)
 
 chaos: $(READY) ## break a stack under load, and count what was lost or doubled; SHORT=1 takes a few minutes
 	TURNLOOM_DRILL_TURNS=$(if $(SHORT),40,200) TURNLOOM_DRILL_PLACEMENT=$(or $(PLACEMENT),spread) $(BIN)/python -m pytest -m drill -s $(ARGS)

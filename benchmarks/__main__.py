@@ -23,11 +23,13 @@ from benchmarks import (
     prompts,
     recorded_tables,
     recovery,
+    replay,
     road,
     search,
     size,
     start,
     streaming,
+    users,
 )
 from benchmarks.figures import Table
 from benchmarks.stack import refuse_failures, stack
@@ -47,7 +49,9 @@ BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
     "burst": burst.run,
     "growth": growth.run,
     "search": search.run,
+    "replay": replay.run,
     "door": door.run,
+    "users": users.run,
     "start": start.run,
     # This one stops the workers, so it comes last.
     "ack": ack.run,

@@ -6,9 +6,6 @@ process, Postgres and, for our route, Valkey work. The dispatched turns pile up 
 """
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, repeat
@@ -19,7 +16,7 @@ import orjson
 from benchmarks.cpu_times import CpuMeter, stack_groups
 from benchmarks.figures import Row, Spread, Table, at_least, at_most, percentile
 from benchmarks.load import Load, drive, during
-from benchmarks.processes import bare_route, stop
+from benchmarks.processes import bare_route, stop, turnloom
 from benchmarks.progress import progress
 from turnloom.workers.embedded.process import Process
 from turnloom.workers.embedded.stack import Stack
@@ -89,10 +86,8 @@ def run(ours: Stack, short: bool) -> Table:
 def _connect_telegram(ours: Stack) -> None:
     """Give the development tenant an account, whose bot is never called: nothing is answered here."""
     config = {"secret_token": _SECRET, "bot_token": "1:none"}
-    command = [sys.executable, "-m", "turnloom.workers.cli", "channel", "set", "telegram", "ack", "--config", "-"]
-    whose = ["--tenant", "development", "--agent", "generic"]
-    environment = {**os.environ, **ours.environment}
-    subprocess.run([*command, *whose], input=json.dumps(config), env=environment, text=True, check=True)
+    whose = ("--tenant", "development", "--agent", "generic")
+    turnloom(ours, "channel", "set", "telegram", "ack", *whose, "--config", "-", given=json.dumps(config))
 
 
 def _update(number: int) -> bytes:

@@ -1,17 +1,21 @@
 """Measure how a burst of one user delays the other users of its tenant: it posts ten times as much as its rate allows.
 
-Ten others post a turn now and then. Their turns are timed alone and beside the burst, on a stack with the limits for
-one user and on one without.
+Ten others post a turn now and then. Slices of time with a burst and slices without one alternate, on a stack with the
+limits for one user and on one without. Beside them stands what it costs the web server to refuse a message.
 """
 
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import repeat
 
 import orjson
 import psycopg
 
+from benchmarks.cpu_times import CpuMeter
 from benchmarks.fairness import Steady, another_stack, new_key
 from benchmarks.figures import Row, Spread, Table, at_most, percentile
-from benchmarks.load import Load, drive
+from benchmarks.load import Load, drive, during
 from benchmarks.progress import progress
 from benchmarks.shapes import fan_out
 from benchmarks.stack import finished_turns
@@ -21,40 +25,84 @@ _PLAN = fan_out(4, [500]).plan
 _EVERY_S = 0.25
 _TENANT = "crowd"
 _OTHERS = 10
+_CONNECTIONS = 16
 _WANTED = 1.1
 _IS_BUSY = "SELECT 1 FROM turns WHERE person ->> 'id' = %s AND finished_at IS NULL LIMIT 1"
 _WITHOUT = {"TURNLOOM_USER_WINDOW": "0"}
 
 
+@dataclass(frozen=True)
+class _Slices:
+    """The seconds that each of the others' turns took, in a slice with a burst and in the one after it."""
+
+    beside: Sequence[float]
+    alone: Sequence[float]
+
+
 def run(_: Stack, short: bool) -> Table:
-    """Measure both stacks alternately."""
-    rate, rounds = (60, 2) if short else (200, 3)
+    """Measure both stacks."""
+    rate, rounds, seconds = (60, 2, 1.0) if short else (200, 4, 5.0)
     limits = {"a user's rate and window": {"TURNLOOM_USER_RATE": f"{rate}/minute"}, "none": _WITHOUT}
-    ratios: dict[str, list[float]] = {name: [] for name in limits}
-    rows: list[Row] = []
+    found: dict[str, list[_Slices]] = {name: [] for name in limits}
+    refusal_ms = 0.0
     for name, settings in limits.items():
         with another_stack(settings) as stack:
             key = new_key(stack, _TENANT)
             for number in range(rounds):
-                ratios[name].append(_measure(stack, key, f"loud{number}", 10 * rate))
-                progress(f"burst: {name}: {ratios[name][-1]:.2f}")
-        rows.append({"limits": name, "p95 of the others, beside ÷ alone": Spread.of(ratios[name])})
-    target = at_most(_WANTED, "p95 of the others, beside the burst ÷ alone", Spread.of(next(iter(ratios.values()))))
-    return Table(f"burst: {10 * rate} messages of one user beside those of {_OTHERS} others", rows, targets=[target])
+                found[name].append(_measure(stack, key, f"loud{number}", 10 * rate))
+                progress(f"burst: {name}: {_ratio(found[name][-1:]):.2f}")
+            if settings is not _WITHOUT:
+                refusal_ms = _refusal_ms(stack, key, "loud0", seconds)
+    ratio = _ratio(found[next(iter(limits))])
+    return Table(
+        f"burst: {10 * rate} messages of one user beside those of {_OTHERS} others",
+        [_row(name, slices) for name, slices in found.items()],
+        note=f"A refused message costs the web server {refusal_ms:.2f} ms of CPU.",
+        targets=[at_most(_WANTED, "p95 of the others, beside the bursts ÷ alone", Spread.of([ratio]))],
+    )
 
 
-def _measure(of: Stack, key: str, loud: str, messages: int) -> float:
-    """Return the p95 of the others' turns beside a burst, divided by their p95 alone."""
+def _row(name: str, slices: Sequence[_Slices]) -> Row:
+    beside, alone = _all(slices)
+    return {
+        "limits": name,
+        "turns of the others": len(beside) + len(alone),
+        "p95 alone, s": Spread.of([percentile(alone, 0.95)]),
+        "p95 beside, s": Spread.of([percentile(beside, 0.95)]),
+        "beside ÷ alone, of all": Spread.of([_ratio(slices)]),
+        "of each pair of slices": Spread.of([_ratio([each]) for each in slices]),
+    }
+
+
+def _ratio(slices: Sequence[_Slices]) -> float:
+    """Return the p95 beside the bursts divided by that without them: a slice has too few turns for one of its own."""
+    beside, alone = _all(slices)
+    return percentile(beside, 0.95) / percentile(alone, 0.95)
+
+
+def _all(slices: Sequence[_Slices]) -> tuple[list[float], list[float]]:
+    return [took for each in slices for took in each.beside], [took for each in slices for took in each.alone]
+
+
+def _measure(of: Stack, key: str, loud: str, messages: int) -> _Slices:
     steady = Steady(of.url, key, [_body(f"quiet{number}") for number in range(_OTHERS)], _EVERY_S)
     with ThreadPoolExecutor(1) as pool, psycopg.connect(of.database_url, autocommit=True) as ledger:
-        burst = pool.submit(
-            drive, f"{of.url}/v1/turns", [_body(loud)] * messages, connections=16, expected=202, key=key
-        )
+        burst = pool.submit(_post, of, key, repeat(_body(loud), messages))
         beside = steady.post(lambda _: burst.done() and not ledger.execute(_IS_BUSY, (loud,)).rowcount)
         _refuse_errors(burst.result())
     finished_turns(of)
-    alone = steady.post(lambda sent: sent == len(beside))
-    return percentile(beside, 0.95) / percentile(alone, 0.95)
+    return _Slices(beside, steady.post(lambda sent: sent == len(beside)))
+
+
+def _refusal_ms(of: Stack, key: str, loud: str, seconds: float) -> float:
+    """Return the milliseconds of the web server's CPU for a message that is above its user's rate."""
+    meter = CpuMeter({"web": [of.processes["web"]]})
+    flood = _post(of, key, during(seconds, repeat(_body(loud))))
+    return meter.used_s()["web"] * 1_000 / (len(flood.refusals) + len(flood.latencies_s))
+
+
+def _post(of: Stack, key: str, bodies: Iterable[bytes]) -> Load:
+    return drive(f"{of.url}/v1/turns", bodies, connections=_CONNECTIONS, expected=202, key=key)
 
 
 def _body(user: str) -> bytes:

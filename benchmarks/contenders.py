@@ -52,8 +52,8 @@ def llm_endpoint(of: Stack, plans: Plans) -> Iterator[str]:
     path.write_bytes(orjson.dumps(plans))
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.llm_endpoint", str(port), str(path)]
-    with running(of, {"llm-endpoint": command}, _OURS_ON_PATH):
-        _wait_for(port)
+    with running(of, {"llm-endpoint": command}, OURS_ON_PATH):
+        wait_for_server(port)
         yield f"http://127.0.0.1:{port}/v1"
 
 
@@ -69,7 +69,7 @@ def turnloom(of: Stack, llm_url: str, placement: Placement) -> Iterator[Contende
 @contextmanager
 def peer(of: Stack, llm_url: str, program: Sequence[str], python: str) -> Iterator[Contender]:
     """Run a system that works in the processes of its API. `program`: a module of `benchmarks.peers`, arguments."""
-    environment = {**_OURS_ON_PATH, "LLM_URL": llm_url, "DATABASE_URL": _database(of, program[0])}
+    environment = {**OURS_ON_PATH, "LLM_URL": llm_url, "DATABASE_URL": _database(of, program[0])}
     module, *arguments = program
     workers: list[Process] = []
     ports = [free_port() for _ in range(_PROCESSES)]
@@ -78,7 +78,7 @@ def peer(of: Stack, llm_url: str, program: Sequence[str], python: str) -> Iterat
         for port in ports:
             command = [python, "-m", f"benchmarks.peers.{module}", *arguments, str(port)]
             workers += open_processes.enter_context(running(of, {f"{module}-{port}": command}, environment)).values()
-            _wait_for(port)
+            wait_for_server(port)
         yield Contender(_urls(ports), "", {"workers": workers}, program[0])
 
 
@@ -88,19 +88,19 @@ def celery(of: Stack, llm_url: str) -> Iterator[Contender]:
     url = f"{of.redis_url.rpartition('/')[0]}/{_CELERY_REDIS_DATABASE}"
     with Redis.from_url(url) as redis:
         redis.flushdb()
-    environment = {**_OURS_ON_PATH, "LLM_URL": llm_url, "REDIS_URL": url, "DATABASE_URL": _database(of, _CELERY)}
+    environment = {**OURS_ON_PATH, "LLM_URL": llm_url, "REDIS_URL": url, "DATABASE_URL": _database(of, _CELERY)}
     port = free_port()
     commands = {
         "celery-api": [sys.executable, "-m", f"benchmarks.peers.{_CELERY}", str(port)],
         "celery-worker": default_worker(f"benchmarks.peers.{_CELERY}"),
     }
     with running(of, commands, environment) as processes:
-        _wait_for(port)
+        wait_for_server(port)
         groups = {"web": [processes["celery-api"]], "workers": [processes["celery-worker"]]}
         yield Contender(_urls([port]), "", groups, _CELERY)
 
 
-_OURS_ON_PATH = {"PYTHONPATH": str(_ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+OURS_ON_PATH = {"PYTHONPATH": str(_ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _database(of: Stack, name: str) -> str:
@@ -115,7 +115,7 @@ def _urls(ports: Sequence[int]) -> list[str]:
     return [f"http://127.0.0.1:{port}" for port in ports]
 
 
-def _wait_for(port: int) -> None:
+def wait_for_server(port: int) -> None:
     """Wait until a server listens at a port.
 
     Raises:

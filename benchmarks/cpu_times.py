@@ -35,7 +35,7 @@ class CpuMeter:
         return self._total()
 
     def _total(self) -> dict[str, float]:
-        table = _process_table()
+        table = process_table()
         return {
             group: sum(_tree_s(process.pid, table) for process in processes if process.pid)
             for group, processes in self._groups.items()
@@ -55,7 +55,7 @@ def stack_groups(of: Stack) -> dict[str, list[Process]]:
     }
 
 
-def _process_table() -> dict[int, tuple[int, float]]:
+def process_table() -> dict[int, tuple[int, float]]:
     """Return each process's parent and its CPU seconds, including those of children that have ended."""
     table = {}
     for path in Path("/proc").glob("[0-9]*/stat"):

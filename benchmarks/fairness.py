@@ -4,9 +4,6 @@ The quiet tenant's turns are timed alone and beside the noisy one's, on the stac
 The planner rests while the noisy tenant posts, so that all of its turns are there however slowly the API accepts them.
 """
 
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +18,7 @@ import psycopg
 
 from benchmarks.figures import Row, Spread, Table, at_most, percentile
 from benchmarks.load import drive
+from benchmarks.processes import turnloom
 from benchmarks.progress import progress
 from benchmarks.shapes import fan_out
 from benchmarks.stack import finished_turns, paused
@@ -127,25 +125,18 @@ def _seconds(api: httpx2.Client, body: bytes) -> float:
 
 
 @contextmanager
-def another_stack(settings: Mapping[str, str]) -> Iterator[Stack]:
+def another_stack(settings: Mapping[str, str], planners: int = 1) -> Iterator[Stack]:
     """Run a further stack with these settings."""
     with (
         tempfile.TemporaryDirectory(prefix="turnloom-bench-") as folder,
-        Stack(StackOptions(data_dir=Path(folder), port=0, settings=settings)) as stack,
+        Stack(StackOptions(data_dir=Path(folder), port=0, planners=planners, settings=settings)) as stack,
     ):
         yield stack
 
 
 def new_key(stack: Stack, tenant: str) -> str:
     """Make a tenant and a key of it. It has limits, and the development key has none."""
-    _turnloom(stack, "tenant", "create", tenant)
+    turnloom(stack, "tenant", "create", tenant)
     scopes = "turns:write,turns:read,plans:submit"
-    made = _turnloom(stack, "key", "create", "--json", "--tenant", tenant, "--scopes", scopes)
+    made = turnloom(stack, "key", "create", "--json", "--tenant", tenant, "--scopes", scopes)
     return str(orjson.loads(made)["key"])
-
-
-def _turnloom(stack: Stack, *arguments: str) -> str:
-    command = [sys.executable, "-m", "turnloom.workers.cli", *arguments]
-    return subprocess.run(
-        command, env={**os.environ, **stack.environment}, check=True, capture_output=True, text=True
-    ).stdout

@@ -1,7 +1,8 @@
-"""Serve a language-model endpoint without latency. It writes the plan that a message names, or a reply to the turn.
+"""Serve a language-model endpoint. It writes the plan that a message names, or a reply to the turn.
 
-`python -m benchmarks.llm_endpoint PORT FILE` serves POST /v1/chat/completions, streamed or not. FILE holds a JSON
-object: the name of a plan -> its steps. Without steps the endpoint answers directly. A message says `do PLAN as WORD`.
+`python -m benchmarks.llm_endpoint PORT FILE [SECONDS]` serves POST /v1/chat/completions, streamed or not, and answers
+after SECONDS, or without latency. FILE holds a JSON object: the name of a plan -> its steps. Without steps the endpoint
+answers directly. A message says `do PLAN as WORD`.
 """
 
 import asyncio
@@ -47,8 +48,8 @@ def written(body: Mapping[str, Any], plans: Plans) -> str:
 class Endpoint(asyncio.Protocol):
     """A connection of the endpoint."""
 
-    def __init__(self, plans: Plans) -> None:
-        self._plans = plans
+    def __init__(self, plans: Plans, takes_s: float = 0.0) -> None:
+        self._plans, self._takes_s = plans, takes_s
         self._buffer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -65,7 +66,13 @@ class Endpoint(asyncio.Protocol):
             if len(rest) < length:
                 return
             self._buffer = rest[length:]
-            self._transport.write(self._answer(rest[:length]) if head.startswith(b"POST") else _whole(_NO_MODELS))
+            self._write(self._answer(rest[:length]) if head.startswith(b"POST") else _whole(_NO_MODELS))
+
+    def _write(self, answer: bytes) -> None:
+        if self._takes_s:
+            asyncio.get_running_loop().call_later(self._takes_s, self._transport.write, answer)
+        else:
+            self._transport.write(answer)
 
     def _answer(self, request: bytes) -> bytes:
         body = orjson.loads(request)
@@ -77,9 +84,9 @@ class Endpoint(asyncio.Protocol):
         return _whole(_MODEL | {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage})
 
 
-async def serve(port: int, plans: Plans) -> None:
+async def serve(port: int, plans: Plans, takes_s: float = 0.0) -> None:
     """Serve until the process is ended."""
-    server = await asyncio.get_running_loop().create_server(lambda: Endpoint(plans), "127.0.0.1", port)
+    server = await asyncio.get_running_loop().create_server(lambda: Endpoint(plans, takes_s), "127.0.0.1", port)
     await server.serve_forever()
 
 
@@ -120,4 +127,5 @@ _STREAM_END = _chunk(b"data: [DONE]\n\n") + _chunk(b"")
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1]), orjson.loads(Path(sys.argv[2]).read_bytes())))
+    takes_s = float(sys.argv[3]) if len(sys.argv) > 3 else 0.0
+    asyncio.run(serve(int(sys.argv[1]), orjson.loads(Path(sys.argv[2]).read_bytes()), takes_s))

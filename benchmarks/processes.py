@@ -1,5 +1,8 @@
 """Run further processes beside the stack, on its servers, and prepare the databases that they use."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -89,3 +92,11 @@ def _answers(url: str) -> None:
         httpx2.get(url)
     except httpx2.HTTPError as error:
         raise Unavailable(f"{url} does not answer: {error}") from error
+
+
+def turnloom(stack: Stack, *arguments: str, given: str = "") -> str:
+    """Run a command of ours on the stack, with `given` as its input, and return what it prints."""
+    command = [sys.executable, "-m", "turnloom.workers.cli", *arguments]
+    environment = {**os.environ, **stack.environment}
+    done = subprocess.run(command, env=environment, input=given, stdout=subprocess.PIPE, check=True, text=True)
+    return done.stdout

@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
@@ -16,11 +17,14 @@ from turnloom.workers.embedded.stack import Stack, StackOptions
 
 _QUIET_TIMEOUT_S = 120.0
 _POLL_S = 0.05
-_OFFLINE = {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
+_EVER = datetime(1970, 1, 1, tzinfo=UTC)
+_FAILED = "SELECT error FROM turns WHERE status <> 'succeeded' AND finished_at IS NOT NULL AND created_at >= %s"
+OFFLINE = {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
+"""Settings for the offline model, whatever this machine has."""
 
 
 @contextmanager
-def stack(settings: Mapping[str, str] = _OFFLINE) -> Iterator[Stack]:
+def stack(settings: Mapping[str, str] = OFFLINE) -> Iterator[Stack]:
     """Run the embedded stack on a new data directory, which is removed at the end. By default it has the offline model.
 
     A directory is given because Postgres waits for the disk at a commit only if its data is to be kept.
@@ -34,14 +38,14 @@ def stack(settings: Mapping[str, str] = _OFFLINE) -> Iterator[Stack]:
         progress("stopping the stack")
 
 
-def refuse_failures(of: Stack) -> None:
-    """Make sure that all measured turns succeeded.
+def refuse_failures(of: Stack, since: datetime = _EVER) -> None:
+    """Make sure that all measured turns succeeded: those that were received from then on.
 
     Raises:
         RuntimeError: a turn has failed.
     """
     with psycopg.connect(of.database_url) as ledger:
-        failed = ledger.execute("SELECT error FROM turns WHERE status <> 'succeeded' AND finished_at IS NOT NULL")
+        failed = ledger.execute(_FAILED, (since,))
         if (first := failed.fetchone()) is not None:
             raise RuntimeError(f"{failed.rowcount} turns failed, one of them with {first[0]}")
 

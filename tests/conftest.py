@@ -31,7 +31,7 @@ from tests.loaded_python import serving
 from tests.time_report import TimeReport
 from turnloom.models.connections.database import close_connections
 from turnloom.models.connections.redis import redis as redis_client
-from turnloom.models.runtime.settings import settings
+from turnloom.models.runtime.settings import ROOT, settings
 from turnloom.models.schema.migration import upgrade
 from turnloom.models.schema.roles import OWNER_ROLE
 from turnloom.models.tables.callbacks import CallbackRow
@@ -53,23 +53,37 @@ ALLOWED_HOST = "127.0.0.2"
 """An address of this machine that a user's URL may have. 127.0.0.1 is refused."""
 DEV_KEY = "tl_dev_of_the_tests"
 
-_APART = {
+_STACKS = {
     "asking": re.compile(r"""\b(asking(_dense|_stack)?|dense)[:"]"""),
     "others": re.compile(r"-> Iterator\[Stack\]:|\bodd_stack:"),
 }
 """Uses of stacks with a scripted language model, and of others that few modules share."""
+_SHARING = ("tests/journeys/", "tests/workers/embedded/")
+"""The folders whose modules use one of these stacks, or else the one of all journeys."""
+_TOGETHER = ("tests/browser/", "tests/docs/")
+"""The folders whose modules share a stack of their own."""
+_LONGEST = ("stack", "asking", "others", "tests/browser/")
 _OURS = ("TURNLOOM_", "OPENAI_", "DATABASE_URL", "REDIS_URL")
 
 
-class _ByStack(LoadScopeScheduling):  # type: ignore[misc]
-    """A scheduling that gives one process all tests on a shared stack, and any other module as a whole."""
+def _scope(module: Path) -> str:
+    """Return what one process gets as a whole: the tests on a shared stack, or any other module."""
+    name = module.relative_to(ROOT).as_posix()
+    if name.startswith(_SHARING):
+        text = module.read_text("utf-8")
+        return next((stack for stack, use in _STACKS.items() if use.search(text)), "stack")
+    return next((folder for folder in _TOGETHER if name.startswith(folder)), name)
 
+
+class _ByStack(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
-        module = nodeid.partition("::")[0]
-        if not module.startswith(("tests/journeys/", "tests/docs/", "tests/browser/", "tests/workers/embedded/")):
-            return module
-        text = (self.config.rootpath / module).read_text("utf-8")
-        return next((scope for scope, use in _APART.items() if use.search(text)), "stack")
+        return _scope(ROOT / nodeid.partition("::")[0])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that no process still has much to do when the others have ended."""
+    scopes = {module: _scope(module) for module in {item.path for item in items}}
+    items.sort(key=lambda item: _LONGEST.index(scopes[item.path]) if scopes[item.path] in _LONGEST else len(_LONGEST))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -20,6 +20,7 @@ from benchmarks.full_ledger import fill
 from benchmarks.load import drive
 from benchmarks.makespan import recorded_workflows, wall
 from benchmarks.recorded_tables import record
+from benchmarks.replay import Ended, Pair, drawn, same_reports
 from benchmarks.shapes import Shape, chain, fan_out, mixed, n_shape, random_plan, trip
 from benchmarks.waves import waves
 from tests.factories import running_turn, step
@@ -261,3 +262,26 @@ def test_every_benchmark_has_a_place_for_its_figures(name: str):
 
     assert f"<!-- {name} -->\n" in page
     assert f"<!-- /{name} -->\n" in page
+
+
+def test_a_ratio_of_live_turns_comes_with_its_interval():
+    """It is that of all turns. Slices that agree make it narrow, and those that do not make it wide."""
+    steady = [Pair(beside=[0.3] * 40, alone=[0.2] * 40)] * 6
+    mixed = [Pair(beside=[0.1 + 0.1 * number] * 40, alone=[0.2] * 40) for number in range(6)]
+
+    narrow, wide = drawn(steady, 0.95), drawn(mixed, 0.95)
+
+    assert narrow == Spread.of([pytest.approx(1.5)])
+    assert wide.low < wide.median == pytest.approx(3.0)
+
+
+def test_reports_are_the_same_to_the_byte():
+    """A page that differs counts as much as a figure that does."""
+    ended = [
+        Ended({"turns": 1}, b"page"),
+        Ended({"turns": 1}, b"page"),
+        Ended({"turns": 1}, b"pagE"),
+        Ended({}, b"page"),
+    ]
+
+    assert same_reports(ended) == 2

@@ -22,6 +22,7 @@ from turnloom.models.errors import NeedsInput, OutcomeUnknown, ToolFailed, Unava
 from turnloom.models.runtime.logging import log
 from turnloom.tools.context import ToolContext
 from turnloom.tools.envelope import asking, checked, failure, known, redacted
+from turnloom.tools.faults import function_of
 from turnloom.tools.guards import Guards
 from turnloom.tools.guards.breaker import CircuitOpen
 from turnloom.tools.registry import Tool
@@ -133,10 +134,12 @@ class Attempts:
         if self._context.remaining_s == 0:
             raise ToolFailed(f"{self._tool.name} was not called: its deadline had passed", code="TOOL_TIMEOUT")
 
+        function = function_of(self._tool, self._context)
+
         def call() -> BaseModel:
             self._query = query
             tries, context = self._failed_tries, self._context
-            return self._tool.call(query, replace(context, tries=tries) if tries else context)
+            return function(query, replace(context, tries=tries) if tries else context)
 
         retrying = Retrying(
             retry=retry_if_exception_type(Unavailable),

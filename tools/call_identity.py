@@ -1,7 +1,11 @@
-"""Identity of calls: two calls are the same if the tool reads the same values from their arguments."""
+"""Identity of calls: two calls are the same if the tool reads the same values from their arguments.
+
+For the backend, two calls are the same if they have the same idempotency key.
+"""
 
 import hashlib
 from typing import Any
+from uuid import UUID
 
 import orjson
 from pydantic_core import to_jsonable_python
@@ -23,6 +27,12 @@ def call_hash(tool: Tool, args: dict[str, Any]) -> str | None:
     except TypeError:
         return None
     return hashlib.sha256(canonical).hexdigest()[:40] if canonical else None
+
+
+def idempotency_key(turn_id: UUID, step_id: str, args: dict[str, Any]) -> str:
+    """Return the key of a call: the same for the same turn, step and arguments, whatever the attempt."""
+    canonical = orjson.dumps(args, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(f"{turn_id}|{step_id}|".encode() + canonical).hexdigest()[:40]
 
 
 def read_values(tool: Tool, args: dict[str, Any]) -> dict[str, Any] | None:

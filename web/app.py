@@ -17,9 +17,11 @@ from turnloom.web import (
     catalogue,
     channels,
     conversations,
+    dead_letters,
     errors,
     event_stream,
     feedback,
+    forks,
     health,
     limits,
     metrics,
@@ -28,6 +30,8 @@ from turnloom.web import (
     own_texts,
     pictures,
     quality,
+    rates,
+    repeated_posts,
     replays,
     request_ids,
     rollouts,
@@ -79,16 +83,18 @@ def create_app() -> APIFlask:
     app.url_map.merge_slashes = False
     request_ids.install(app)
     security_headers.install(app)
+    repeated_posts.install(app)
     _allow_origins(app)
     url_ids.install(app)
     auth.install(app.extensions)
     limits.install(app.extensions)
+    rates.install(app.extensions)
     backlog.install(app.extensions)
     catalogue.install(app.extensions, Catalogue(enabled_tools()))
     channels.install(app.extensions)
     errors.handle_errors(app)
     openapi.document(app)
-    of_turns = (turns, turn_search, pictures, traces, approvals, feedback, event_stream)
+    of_turns = (turns, turn_search, forks, pictures, traces, approvals, dead_letters, feedback, event_stream)
     of_tenants = (conversations, takeover, usage, users, catalogue, own_texts, quality, rollouts, replays, sign_in)
     for part in (*of_turns, *of_tenants, completions, assistant, channels, health, metrics, operations, openapi, page):
         app.register_blueprint(part.blueprint)

@@ -7,10 +7,11 @@ from typing import Any
 
 from apiflask import APIFlask
 from flask import Response, request
+from gunicorn.http.errors import NoMoreData, ParseException
 from werkzeug.exceptions import HTTPException
 
 from turnloom.models.contracts.problem import Problem, ProblemError
-from turnloom.models.errors import RateLimited, TurnloomError, Unauthorized, Unavailable
+from turnloom.models.errors import Malformed, RateLimited, TurnloomError, Unauthorized, Unavailable
 from turnloom.models.runtime.counters import counts
 from turnloom.models.runtime.logging import log
 from turnloom.web.openai_front.errors import in_openai_shape, speaks_openai
@@ -37,6 +38,8 @@ def handle_errors(app: APIFlask) -> None:
     """Make the application answer every error with a problem document."""
     app.register_error_handler(TurnloomError, _of_ours)
     app.register_error_handler(HTTPException, _of_http)
+    app.register_error_handler(ParseException, _of_body)
+    app.register_error_handler(NoMoreData, _of_body)
     app.register_error_handler(Exception, _unforeseen)
 
 
@@ -73,6 +76,13 @@ def _of_http(error: HTTPException) -> Response:
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         detail = f"the body is larger than the {request.max_content_length} bytes that this server accepts"
     return _answer(_problem(status, code, detail), headers)
+
+
+def _of_body(error: Exception) -> Response:
+    """Answer a request whose body the server cannot read to its end."""
+    del error  # it quotes the body
+    message = "the body breaks off, or is not well-formed in chunks; send the request again with its Content-Length"
+    return _of_ours(Malformed(message, code="unreadable_body"))
 
 
 def _unforeseen(error: Exception) -> Response:

@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any, Literal
 
+from gunicorn import util
 from gunicorn.workers.ggevent import GeventWorker
 
 _FILES_OF_OURS = 128
 """Open files that are not clients: connections to servers, modules, logs."""
 _LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+_HAS_LENGTH = b"\r\nContent-Length: "
 _TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"
 
 
@@ -50,6 +52,8 @@ class ClientConnection:
         self._phase: Literal["idle", "header", "body", "late"] = "idle"
         self._left_s = limits.header_s
         self._begins_answer = False
+        self._has_ended = False
+        """Whether the client has said that it sends nothing more."""
         self._head = b""
         """The header of an answer. It is sent together with what follows: one packet, one system call."""
 
@@ -87,6 +91,7 @@ class ClientConnection:
         finally:
             self._client.settimeout(theirs)
         self._left_s -= time.monotonic() - began
+        self._has_ended = not data
         if self._phase == "idle" and data:
             self._phase, self._left_s = "header", self._limits.header_s
             if data.startswith(b"GET "):  # before parsing: the headers of a crowd take long, too
@@ -98,11 +103,14 @@ class ClientConnection:
     def sendall(self, data: bytes) -> None:
         """Send the data. The header of an answer, which gunicorn writes first, is held back and sent with what follows.
 
+        That of a stream goes out at once: what follows may take long, or never come.
+
         Raises:
             ConnectionResetError: the client does not take the data.
         """
-        if self._begins_answer:
-            self._begins_answer, self._head = False, data
+        begins_answer, self._begins_answer = self._begins_answer, False
+        if begins_answer and _HAS_LENGTH in data:
+            self._head = data
             return
         data, self._head = self._head + data, b""
         theirs = self._client.gettimeout()
@@ -125,6 +133,16 @@ class ClientConnection:
         """Send the header that was held back, then a file."""
         self.end_answer()
         return self._client.sendfile(*args, **kwargs)
+
+    def close(self) -> None:
+        """Close the connection so that the client can read its answer, even if it is still sending.
+
+        A socket that is closed with unread data is reset, and the client may then lose the answer.
+        """
+        if self._has_ended or self._phase == "late":
+            self._client.close()
+        else:
+            util.close_graceful(self._client)
 
     def hang_up(self) -> None:
         """Shut the connection down, also while another greenlet waits for its client."""
@@ -195,9 +213,13 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no annotations
         """Answer a request whose header has arrived."""
         self._silent.pop(sock, None)
         sock.await_body()
+        must_close = req.should_close
+        # After a body that cannot be read, nobody knows where the next request begins. The answer says so.
+        req.should_close = lambda: req.body.failed or must_close()
         try:
             return super().handle_request(listener_name, req, sock, addr)
         finally:
+            del req.should_close
             with suppress(OSError):
                 sock.end_answer()
             sock.await_request()

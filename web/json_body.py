@@ -103,6 +103,8 @@ def _body(request: Request) -> bytes:
     if len(raw) != request.content_length and len(raw) == request.max_content_length:
         # A body without a length (chunked) is cut off silently at the limit.
         raise RequestEntityTooLarge
+    if len(raw) < (request.content_length or 0):
+        raise Malformed("the body ends before its Content-Length; send the request again", code="unreadable_body")
     return raw
 
 

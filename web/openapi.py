@@ -106,6 +106,7 @@ def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     follow["responses"]["429"] = _problem("The key has as many event streams as it may")
     follow["responses"]["400"] = _problem("The id is not one of the turn's events")
     _complete_takeover(spec["paths"])
+    _complete_dead_letters(spec["paths"])
     for path in ("/v1/conversations/{conversation_id}", "/v1/users/{user_id}"):
         spec["paths"][path]["delete"]["responses"]["409"] = _problem("A turn is in work")
     _complete_replays(spec["paths"])
@@ -128,6 +129,17 @@ def _complete_takeover(paths: dict[str, Any]) -> None:
     write["parameters"].append(_IDEMPOTENCY_KEY)
 
 
+def _complete_dead_letters(paths: dict[str, Any]) -> None:
+    """Describe what an operator may be refused."""
+    refused = {
+        "steps/{step_id}/decision": "The outcome of the step is known",
+        "deliveries/{part}/redrive": "The part is sent, or on its way",
+        "callback/redrive": "The callback was not given up",
+    }
+    for part, why in refused.items():
+        paths[f"/v1/turns/{{turn_id}}/{part}"]["post"]["responses"]["409"] = _problem(why)
+
+
 def _complete_console(operations: dict[str, Any]) -> None:
     operations["post"]["responses"]["429"] = _problem("Too many tries to sign in from this address")
     for verb in ("get", "delete"):
@@ -144,6 +156,8 @@ def _complete_replays(paths: dict[str, Any]) -> None:
     for tried in ("/v1/replays", "/v1/prompts/check"):
         paths[tried]["post"]["responses"]["409"] = _problem("The turn has not ended, or has no reply of an agent's own")
     cancel["responses"]["409"] = _problem("The replay is finished")
+    fork = paths["/v1/turns/{turn_id}/forks"]["post"]
+    fork["responses"]["409"] = _problem("The turn has not ended, was stopped, or has its reply from a person")
 
 
 def _complete_rollouts(paths: dict[str, Any]) -> None:

@@ -1,14 +1,19 @@
 """Refuse messages above the rate of their user, key, account or tenant.
 
-Each rate is a token bucket in Redis, which all web processes share. While Redis is out, the ledger says how many turns
-a user and a tenant have opened lately. It knows neither keys nor accounts.
+Each rate is a token bucket in Redis, which all web processes share. A process remembers which buckets it has found
+empty, for a second at most: a flood of messages costs no question to Redis for each. While Redis is out, the ledger
+says how many turns a user and a tenant have opened lately. It knows neither keys nor accounts.
 """
 
 import hashlib
+import time
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from uuid import UUID
+
+from flask import current_app
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.connections.redis import run_script
@@ -19,8 +24,12 @@ from turnloom.web import request_gate
 from turnloom.web.auth import caller
 from turnloom.web.limits import limits_of
 
+_BELIEVED_S = 1.0
+_REMEMBERED = 10_000
+_EXTENSION = "turnloom.rates"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class _Bound:
     """A rate, what the tenant's limits call it, whose it is, and under which name it is counted."""
 
@@ -30,6 +39,31 @@ class _Bound:
     name: str
     person: str | None = None
     is_in_ledger: bool = False
+
+
+class EmptyBuckets:
+    """The buckets that were found empty a moment ago: when each has its next token, and until when that is believed."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, Rate], tuple[float, float]] = OrderedDict()
+
+    def note(self, bound: _Bound, wait_s: float) -> None:
+        """Remember that a bucket is empty for so long."""
+        now = time.monotonic()
+        self._known[bound.name, bound.rate] = now + wait_s, now + min(wait_s, _BELIEVED_S)
+        if len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+
+    def wait_s(self, bound: _Bound) -> float:
+        """Return how long a bucket is still empty; 0 if Redis must be asked, as after a change of the rate."""
+        next_token_at, believed_until = self._known.get((bound.name, bound.rate), (0.0, 0.0))
+        now = time.monotonic()
+        return next_token_at - now if now < believed_until else 0.0
+
+
+def install(extensions: dict[str, object]) -> None:
+    """Give an application its memory of empty buckets."""
+    extensions[_EXTENSION] = EmptyBuckets()
 
 
 def demand_rate(user_id: str | None) -> None:
@@ -78,6 +112,10 @@ def _wait(tenant_id: UUID, bounds: list[_Bound]) -> _Wait | None:
     """Return how long a message has to wait; None: it was counted in each rate."""
     if not bounds:
         return None
+    empty = cast("EmptyBuckets", current_app.extensions[_EXTENSION])
+    for bound in bounds:
+        if (still_s := empty.wait_s(bound)) > 0:
+            return _Wait(still_s, bound)
     names = [f"turnloom:messages:{bound.name}" for bound in bounds]
     rates = [number for bound in bounds for number in _bucket(bound.rate)]
     try:
@@ -85,7 +123,11 @@ def _wait(tenant_id: UUID, bounds: list[_Bound]) -> _Wait | None:
     except Unavailable:
         waits = (_Wait(_wait_by_ledger_s(tenant_id, bound), bound) for bound in bounds if bound.is_in_ledger)
         return max((wait for wait in waits if wait.seconds > 0), key=lambda wait: wait.seconds, default=None)
-    return _Wait(wait_ms / 1_000, bounds[place - 1]) if wait_ms > 0 else None
+    if wait_ms <= 0:
+        return None
+    wait = _Wait(wait_ms / 1_000, bounds[place - 1])
+    empty.note(wait.bound, wait.seconds)
+    return wait
 
 
 def _bucket(rate: Rate) -> tuple[float, int]:

@@ -1,7 +1,10 @@
 """Make replays of recorded conversations, follow them, and show their reports."""
 
+from uuid import UUID
+
 from apiflask import APIBlueprint
 from flask import Response
+from pydantic import TypeAdapter
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.replay import ReplayReport
@@ -12,13 +15,14 @@ from turnloom.models.ledger.replays import ReplayProgress
 from turnloom.models.runtime.logging import log
 from turnloom.web.auth import caller, requires
 from turnloom.web.json_body import json_response
+from turnloom.web.paging import PageQuery, cut, read_cursor
 from turnloom.web.url_ids import uuid_of
 from turnloom.workers.dispatch import send
 from turnloom.workers.replay import requests
 from turnloom.workers.replay.report_page import page
-from turnloom.workers.replay.reports import view_of
+from turnloom.workers.replay.reports import forked_turn, view_of
 
-_LISTED = 50
+_REPLAY: TypeAdapter[UUID] = TypeAdapter(UUID)
 _EXAMPLE = {"since": "2026-03-01T00:00:00Z", "agent": "hotel", "sample": 200, "max_different": 0.05}
 
 blueprint = APIBlueprint("replays", __name__, url_prefix="/v1/replays", tag="Replays")
@@ -36,20 +40,21 @@ def make(json_data: ReplayRequest) -> Response:
     """
     replay_id = requests.make(caller().tenant_id, json_data)
     log.info("replay.made", replay_id=str(replay_id), key_id=str(caller().key_id))
-    response = json_response(view_of(_found(str(replay_id))), 202)
-    response.headers["Location"] = f"/v1/replays/{replay_id}"
-    return response
+    return made_response(replay_id)
 
 
 @blueprint.get("")
 @requires("replays:write")
+@blueprint.input(PageQuery, location="query")
 @blueprint.output(ReplayList)
 @blueprint.doc(operation_id="list_replays")
-def listed() -> Response:
-    """List the last fifty replays, the newest first, without their reports."""
+def listed(query_data: PageQuery) -> Response:
+    """List the tenant's replays, the newest first, without their reports."""
+    before = read_cursor(_REPLAY, query_data.cursor)
     with transaction(caller().tenant_id) as db:
-        found = ledger.listed(db, caller().tenant_id, _LISTED)
-    return json_response(ReplayList(items=[view_of(each) for each in found]))
+        found = ledger.listed(db, caller().tenant_id, query_data.limit + 1, before)
+    items, cursor = cut([view_of(each) for each in found], query_data.limit, lambda item: item.replay_id)
+    return json_response(ReplayList(items=items, next_cursor=cursor))
 
 
 @blueprint.get("/<replay_id>")
@@ -57,9 +62,12 @@ def listed() -> Response:
 @blueprint.output(ReplayView)
 @blueprint.doc(operation_id="get_replay")
 def get(replay_id: str) -> Response:
-    """Show a replay and how far it is, and its report soon after it has ended."""
+    """Show a replay and how far it is, and its report soon after it has ended; of a fork, also the turn."""
     found = _found(replay_id)
-    return json_response(view_of(found, _report(found)))
+    view = view_of(found, _report(found))
+    if view.fork is None or view.report is None or "turns:read" not in caller().scopes:
+        return json_response(view)
+    return json_response(view.model_copy(update={"turn": forked_turn(found)}))
 
 
 @blueprint.get("/<replay_id>/report.html")
@@ -87,6 +95,13 @@ def cancel(replay_id: str) -> Response:
         log.info("replay.cancelled", replay_id=replay_id, key_id=str(caller().key_id))
         send("report_replay", found.replay.id, queue="replay")
     return json_response(view_of(_found(replay_id)))
+
+
+def made_response(replay_id: UUID) -> Response:
+    """Return the answer to a request that has made a replay."""
+    response = json_response(view_of(_found(str(replay_id))), 202)
+    response.headers["Location"] = f"/v1/replays/{replay_id}"
+    return response
 
 
 def _found(replay_id: str) -> ReplayProgress:

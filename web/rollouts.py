@@ -1,7 +1,10 @@
 """Let an operator of a tenant release a text or a language model to a share of its conversations."""
 
+from uuid import UUID
+
 from apiflask import APIBlueprint
 from flask import Response
+from pydantic import TypeAdapter
 
 from turnloom.models.connections.database import snapshot, transaction
 from turnloom.models.contracts.rollout import RolloutList, RolloutOutcome, RolloutReport, RolloutRequest, RolloutView
@@ -12,9 +15,10 @@ from turnloom.models.runtime.logging import log
 from turnloom.planner.tenant_texts import rolled_out_text
 from turnloom.web.auth import caller, requires
 from turnloom.web.json_body import json_response
+from turnloom.web.paging import PageQuery, cut, read_cursor
 from turnloom.web.url_ids import uuid_of
 
-_LISTED = 100
+_ROLLOUT: TypeAdapter[UUID] = TypeAdapter(UUID)
 _EXAMPLE = {"name": "agents/hotel", "llm": "gpt-4o", "share": 0.1}
 
 blueprint = APIBlueprint("rollouts", __name__, url_prefix="/v1/rollouts", tag="Rollouts")
@@ -22,13 +26,16 @@ blueprint = APIBlueprint("rollouts", __name__, url_prefix="/v1/rollouts", tag="R
 
 @blueprint.get("")
 @requires("admin")
+@blueprint.input(PageQuery, location="query")
 @blueprint.output(RolloutList)
 @blueprint.doc(operation_id="list_rollouts")
-def list_rollouts() -> Response:
-    """List the tenant's last rollouts, the newest first, at most 100."""
+def list_rollouts(query_data: PageQuery) -> Response:
+    """List the tenant's rollouts, the newest first."""
+    before = read_cursor(_ROLLOUT, query_data.cursor)
     with transaction(caller().tenant_id) as db:
-        found = rollouts.listed(db, caller().tenant_id, _LISTED)
-    return json_response(RolloutList(items=[rollouts.view(row) for row in found]))
+        found = rollouts.listed(db, caller().tenant_id, query_data.limit + 1, before)
+    items, cursor = cut([rollouts.view(row) for row in found], query_data.limit, lambda item: item.id)
+    return json_response(RolloutList(items=items, next_cursor=cursor))
 
 
 @blueprint.post("")

@@ -98,10 +98,12 @@ def _demand_rate() -> None:
 
 def _view(session: ConsoleSession, token: str) -> ConsoleSessionView:
     scopes = session.caller.scopes
+    is_operator = "operations:read" in scopes
     return ConsoleSessionView(
         tenant=session.tenant,
         scopes=sorted(scopes),
-        operator="operations:read" in scopes,
+        operator=is_operator,
         csrf=csrf_token(token),
+        flower_url=settings().flower_url if is_operator else None,
         expires_at=session.expires_at,
     )

@@ -2,13 +2,15 @@
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import TypeVar
 from uuid import UUID
 
-from turnloom.models.connections.database import statement
+from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.turn import FINAL_TURN_STATUSES, Links, TurnAccepted, TurnView
 from turnloom.models.errors import Conflict, Unavailable
-from turnloom.models.ledger import turn_snapshots
+from turnloom.models.ledger import turn_snapshots, turns
 from turnloom.models.ledger.turn_snapshots import TurnSnapshot
 from turnloom.models.ledger.turns import NewTurn, OpenedTurn
 from turnloom.models.runtime.logging import log
@@ -19,6 +21,20 @@ from turnloom.web.event_hub import hub
 from turnloom.web.ingest import hand_on
 from turnloom.web.shared_reads import no_turn, read, turn_id_of
 from turnloom.workers.turns.turn_view import turn_view
+
+R = TypeVar("R")
+
+
+def of_ones_own(view: Callable[..., R]) -> Callable[..., R]:
+    """Look for the turn before reading the body, so that a stranger's body makes no difference."""
+
+    @wraps(view)
+    def found(turn_id: str, **inputs: object) -> R:
+        with transaction(caller().tenant_id) as db:
+            turns.of_tenant(db, caller().tenant_id, turn_id)
+        return view(turn_id, **inputs)
+
+    return found
 
 
 def answer_for(new: NewTurn, opened: OpenedTurn, full: str | None) -> TurnAccepted:

@@ -1,5 +1,6 @@
 """Read ids in URL paths: where an id ends, and whether it can exist."""
 
+import re
 from uuid import UUID
 
 from apiflask import APIFlask
@@ -53,6 +54,17 @@ def uuid_of(text: str, noun: str) -> UUID:
         return UUID(text)
     except ValueError:
         raise NotFound(f"there is no {noun} of that id") from None
+
+
+def part_number(text: str) -> int:
+    """Read the number of a part of a reply.
+
+    Raises:
+        NotFound: no part can have it.
+    """
+    if re.fullmatch(r"[0-9]{1,9}", text) is None:
+        raise NotFound("there is no part of that number")
+    return int(text)
 
 
 def known_integration(text: str) -> str:

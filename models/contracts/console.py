@@ -23,4 +23,6 @@ class ConsoleSessionView(Contract):
     """Whether they may see what belongs to all tenants: the scope `operations:read`."""
     csrf: str
     """Send it as the header `X-CSRF-Token` with every request that changes something."""
+    flower_url: str | None
+    """Where Flower is, if the deployment says so and they are an operator."""
     expires_at: Moment

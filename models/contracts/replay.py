@@ -106,6 +106,8 @@ class ReplayedTurn(Contract):
     """Why it diverged or failed."""
     recorded: TurnRecord
     replayed: TurnRecord | None
+    unused: list[str] = Field(default_factory=list)
+    """Steps whose given result no call has taken, if it was run again from a step."""
 
 
 FigureName = Literal["latency_ms", "tokens", "llm_calls", "cost"]

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from turnloom.models.contracts.base import Contract, GivenMoment, Moment
 from turnloom.models.contracts.fault_file import FaultFile
 from turnloom.models.contracts.foreign import ForeignConversation
-from turnloom.models.contracts.replay import ReplayReport
+from turnloom.models.contracts.replay import ReplayedTurn, ReplayReport
 
 ResultSource = Literal["recorded", "live-read", "simulated"]
 """Where tool results come from: all from the record; those of tools that only read from calls made now; all from the
@@ -16,7 +16,26 @@ record, with the faults of a fault file."""
 ReplayStatus = Literal["running", "finished", "cancelled"]
 
 
-class _Choices(Contract):
+class _Setting(Contract):
+    """The results and the language model that turns are run again with."""
+
+    tools: ResultSource = "recorded"
+    faults: FaultFile | None = None
+    """With `simulated`: what goes wrong. Its `duplicates` and `restarts` have no effect on a replay."""
+    model: str | None = Field(None, max_length=128)
+    """The language model in place of those that agents and messages name."""
+
+    @model_validator(mode="after")
+    def faults_are_simulated(self) -> Self:
+        """Refuse faults for results that are not simulated, and the other way round."""
+        if (self.faults is not None) != (self.tools == "simulated"):
+            raise ValueError("`faults` goes with `tools` being `simulated`, and `simulated` needs it")
+        if self.faults is not None and not self.faults.faults:
+            raise ValueError("the fault file has no `faults` of tool calls, the only ones that a replay simulates")
+        return self
+
+
+class _Choices(_Setting):
     """The choices of a replay."""
 
     since: GivenMoment | None = None
@@ -33,22 +52,10 @@ class _Choices(Contract):
     turn_id: str | None = Field(None, max_length=64)
     """Only this turn. The report then shows it even if it goes the same way."""
     seed: int = 0
-    tools: ResultSource = "recorded"
-    faults: FaultFile | None = None
-    """With `simulated`: what goes wrong."""
-    model: str | None = Field(None, max_length=128)
-    """The language model in place of those that agents and messages name."""
     repeat: int = Field(1, ge=1, le=20)
     """How often each turn is replayed. What differs between its replays is noise, not a change."""
     max_different: float | None = Field(None, ge=0, le=1)
     """The largest share of turns that may go another way, for the verdict."""
-
-    @model_validator(mode="after")
-    def faults_are_simulated(self) -> Self:
-        """Refuse faults for results that are not simulated, and the other way round."""
-        if (self.faults is not None) != (self.tools == "simulated"):
-            raise ValueError("`faults` goes with `tools` being `simulated`, and `simulated` needs it")
-        return self
 
 
 class ReplayRequest(_Choices):
@@ -76,6 +83,32 @@ class ReplayRequest(_Choices):
         return self
 
 
+class ForkChanges(Contract):
+    """The changes of a turn that is run again from one of its steps."""
+
+    plan: dict[str, Any] | None = None
+    """The plan that takes the place of the turn's. All its steps are run. None: the recorded one is kept, or, with
+    another text or language model, it is planned again."""
+    results: dict[str, Any] = Field(default_factory=dict, max_length=500)
+    """Step -> the result that takes the place of the recorded one. It is one of the step's tool."""
+
+
+class ForkRequest(_Setting, ForkChanges):
+    """A recorded turn to run again from one of its steps."""
+
+    step: str = Field(max_length=64)
+    """The step. It and what depends on it run again; all others keep their recorded results."""
+    prompts: dict[str, str] = Field(default_factory=dict)
+    """Texts in place of those in effect: name -> text, named as under prompts/ without the ending."""
+
+
+class ForkedTurn(Contract):
+    """The turn that a replay runs again from one of its steps."""
+
+    turn_id: str
+    step: str
+
+
 class ReplayOptions(_Choices):
     """The choices of a replay as they are kept."""
 
@@ -85,6 +118,8 @@ class ReplayOptions(_Choices):
     changed: list[str] = Field(default_factory=list)
     """The names of the texts that the request brought."""
     source: Literal["ledger", "request"] = "ledger"
+    fork: ForkedTurn | None = None
+    """The turn that alone is replayed, from one of its steps. Its changes are kept with its conversation."""
 
 
 class ReplayView(Contract):
@@ -111,22 +146,30 @@ class ReplayView(Contract):
     prompts: list[str]
     """Names of the texts that it replaces."""
     max_different: float | None
+    fork: ForkedTurn | None
+    """The turn that alone is replayed, from one of its steps; None for a replay of conversations."""
     created_at: Moment
     finished_at: Moment | None
     report: ReplayReport | None = None
     """Once it has ended, if one replay is asked for. After a cancellation it covers what was done."""
+    turn: ReplayedTurn | None = None
+    """With the report of a fork, for keys with the scope `turns:read`: the turn beside its record."""
 
 
 class ReplayList(Contract):
     """Replays, the newest first."""
 
     items: list[ReplayView]
+    next_cursor: str | None
+    """Hand it back as `cursor` for the next page; None at the end."""
 
 
 def about(options: ReplayOptions) -> dict[str, Any]:
     """Return what a report says of the replay: what was replayed and what was changed."""
-    elsewhere = f"the turn {options.turn_id}" if options.turn_id else "conversations of another system"
+    turn_id = options.fork.turn_id if options.fork else options.turn_id
+    elsewhere = f"turn {turn_id}" if turn_id else "conversations of another system"
     span = [f"since {options.since.isoformat()}"] if options.since else [elsewhere]
+    span += [f"from the step {options.fork.step}"] if options.fork else []
     span += [f"until {options.until.isoformat()}"] if options.until else []
     span += [f"agent {options.agent}"] if options.agent else []
     span += [f"a sample of {options.sample} with the seed {options.seed}"] if options.sample else []

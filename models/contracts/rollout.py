@@ -91,6 +91,8 @@ class RolloutList(Contract):
     """A tenant's rollouts, the newest first."""
 
     items: list[RolloutView]
+    next_cursor: str | None
+    """Hand it back as `cursor` for the next page; None at the end."""
 
 
 class Sides(NamedTuple):

@@ -11,6 +11,7 @@ Scope = Literal[
     "users:read",
     "users:write",
     "operations:read",
+    "operations:write",
     "replays:write",
     "admin",
 ]
@@ -18,7 +19,8 @@ Scope = Literal[
 `plans:submit` posts ready plans, `approvals:decide` approves and rejects calls that wait for it,
 `conversations:write` takes conversations over: it pauses and resumes them, and writes in place of the agent,
 `users:read` reads the directory of users, `users:write` changes it, their grants and accounts,
-`operations:read` reads what belongs to no tenant or to all: queues, workers, rates, errors; it is for operators,
+`operations:read` reads what belongs to no tenant or to all: queues, workers, rates, errors; it is for operators, and
+shows the tenant's dead letters, `operations:write` decides these or sends them again,
 `replays:write` replays recorded conversations and reads the reports,
 `admin` reads across conversations of the tenant."""
 

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.ledger.transitions import call
+from turnloom.models.runtime.operators import Operator
 from turnloom.models.tables.callbacks import CallbackRow
 
 
@@ -60,14 +61,14 @@ def record(db: psycopg.Connection, turn_id: UUID, attempt: int, outcome: Callbac
     return cast("str | None", call(db, "record_callback", turn=turn_id, attempt=attempt, outcome=Jsonb(fields)))
 
 
-def redrive(db: psycopg.Connection, turn_id: UUID, by: str) -> None:
+def redrive(db: psycopg.Connection, turn_id: UUID, by: Operator) -> None:
     """Let a callback that was given up be sent again, for another day.
 
     Raises:
         NotFound: the turn has no callback.
         Conflict: it was not given up.
     """
-    status: Any = call(db, "redrive_callback", turn=turn_id, by=by)
+    status: Any = call(db, "redrive_callback", turn=turn_id, key=by.key_id, by=by.name)
     if status is None:
         raise NotFound(f"turn {turn_id} has no callback")
     if status != "failed":

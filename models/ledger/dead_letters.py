@@ -1,17 +1,17 @@
 """Dead letters are steps of unknown outcome, turns that our own fault has ended, and what was not sent."""
 
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 from sqlalchemy import CompoundSelect, Integer, Select, cast, func, literal, null, select, text, union_all
 from sqlalchemy.orm import Session
 
+from turnloom.models.contracts.dead_letter import DeadLetter, StepDecision
 from turnloom.models.contracts.event import Event, read_events
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.ledger.transitions import call
+from turnloom.models.runtime.operators import Operator
 from turnloom.models.tables.callbacks import IS_GIVEN_UP, CallbackRow
 from turnloom.models.tables.channels import IS_STRANDED, DeliveryRow
 from turnloom.models.tables.steps import IS_UNKNOWN, StepRow
@@ -23,34 +23,6 @@ _NO_PART = cast(null(), Integer)
 """Postgres takes a bare NULL of a union for text."""
 
 
-@dataclass(frozen=True)
-class DeadLetter:
-    """A turn, a step, a part of a reply or a callback that did not end properly."""
-
-    tenant: str
-    kind: Literal["step", "turn", "delivery", "callback"]
-    """`step`: it is to be decided. `turn`: there is nothing to decide. The others may be sent again."""
-    turn_id: UUID
-    step: str | None
-    part: int | None
-    """The part of the reply."""
-    tool: str | None
-    code: str | None
-    """None once its conversation is erased."""
-    since: datetime
-
-
-@dataclass(frozen=True)
-class Decision:
-    """An operator's finding about a step of unknown outcome."""
-
-    status: Literal["succeeded", "failed"]
-    by: str
-    """The operator who decides."""
-    result: dict[str, Any] | None = None
-    note: str | None = None
-
-
 def newest(db: Session, tenant_id: UUID | None, limit: int) -> list[DeadLetter]:
     """Return the dead letters of a tenant, or of all, the newest first."""
     found = _all().subquery()
@@ -58,7 +30,8 @@ def newest(db: Session, tenant_id: UUID | None, limit: int) -> list[DeadLetter]:
     query = select(TenantRow.name, kind, turn, step, part, tool, code, since).join(TenantRow, TenantRow.id == tenant)
     if tenant_id is not None:
         query = query.where(tenant == tenant_id)
-    return [DeadLetter(*row) for row in db.execute(query.order_by(since.desc()).limit(limit))]
+    rows = db.execute(query.order_by(since.desc()).limit(limit))
+    return [DeadLetter.model_validate(dict(zip(DeadLetter.model_fields, row, strict=True))) for row in rows]
 
 
 def count_by_kind(db: Session) -> dict[str, int]:
@@ -87,21 +60,7 @@ def _letters(
     return select(row.tenant_id, literal(kind), turn, step, part, tool, row.error["code"].astext, row.finished_at)
 
 
-def get_step(db: Session, turn_id: UUID, step_id: str) -> tuple[TurnRow, StepRow]:
-    """Return a step with its turn.
-
-    Raises:
-        NotFound: there is no such turn, or it has no such step.
-    """
-    query = select(TurnRow, StepRow).join(StepRow, StepRow.turn_id == TurnRow.id)
-    row = db.execute(query.where(TurnRow.id == turn_id, StepRow.id == step_id)).one_or_none()
-    if row is None:
-        raise NotFound(f"there is no step {step_id!r} in a turn {turn_id}")
-    turn, step = row
-    return turn, step
-
-
-def decide(db: Session, turn_id: UUID, step_id: str, decision: Decision) -> list[Event]:
+def decide(db: Session, turn_id: UUID, step_id: str, decision: StepDecision, by: Operator) -> list[Event]:
     """Record the outcome of a step that was unknown; return the events, none if the turn is final.
 
     Nothing is called, and a reply that was sent does not change.
@@ -118,7 +77,8 @@ def decide(db: Session, turn_id: UUID, step_id: str, decision: Decision) -> list
         status=decision.status,
         result=None if decision.result is None else Jsonb(decision.result),
         note=decision.note,
-        by=decision.by,
+        key=by.key_id,
+        by=by.name,
     )
     if found is None:
         raise NotFound(f"there is no step {step_id!r} in a turn {turn_id}")

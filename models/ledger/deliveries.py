@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from turnloom.models.contracts.turn import Reply
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.ledger.transitions import call, call_rows
+from turnloom.models.runtime.operators import Operator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,14 +146,14 @@ def take_due(db: psycopg.Connection, limit: int) -> list[UUID]:
     return [turn_id for (turn_id,) in call_rows(db, "take_due_deliveries", limit=limit)]
 
 
-def redrive(db: psycopg.Connection, turn_id: UUID, part: int, by: str) -> None:
+def redrive(db: psycopg.Connection, turn_id: UUID, part: int, by: Operator) -> None:
     """Let a part that has failed, or whose outcome is unknown, be sent again.
 
     Raises:
         NotFound: there is no such part.
         Conflict: it is not one that can be sent again.
     """
-    before = call(db, "redrive_delivery", turn=turn_id, part=part, by=by)
+    before = call(db, "redrive_delivery", turn=turn_id, part=part, key=by.key_id, by=by.name)
     if before is None:
         raise NotFound(f"there is no part {part} of a reply to turn {turn_id}")
     if before not in ("failed", "unknown"):

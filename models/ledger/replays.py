@@ -1,22 +1,36 @@
-"""Replays are made, worked on and read here; so are conversations that another system has recorded.
+"""Replays are made, worked on, read and erased here, with the conversations that another system has recorded.
 
 A conversation of a replay is claimed with a lease and a fence, as a step is. Its result is recorded once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import psycopg
 from psycopg.types.json import Jsonb
-from sqlalchemy import ColumnElement, CursorResult, delete, func, insert, select, union, update
-from sqlalchemy.dialects.postgresql import insert as upsert
-from sqlalchemy.orm import Session
+from sqlalchemy import (
+    ColumnElement,
+    CursorResult,
+    Float,
+    Select,
+    cast,
+    delete,
+    func,
+    insert,
+    select,
+    true,
+    union,
+    update,
+)
+from sqlalchemy.orm import Session, defer
 
 from turnloom.models.contracts.foreign import ForeignConversation
+from turnloom.models.contracts.replay_request import ForkChanges
 from turnloom.models.errors import Conflict, NotFound
+from turnloom.models.ledger.foreign import user_of
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.tables.replays import RecordedConversationRow, ReplayConversationRow, ReplayRow
 
@@ -66,8 +80,8 @@ class NewConversation:
     """A conversation to replay."""
 
     conversation_id: str
-    content: ForeignConversation | None = None
-    """None: the ledger has it."""
+    content: ForeignConversation | ForkChanges | None = None
+    """None: the ledger has it, and nothing of it is changed."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +95,7 @@ class ClaimedConversation:
     """The fence, and how often it was claimed."""
     conversation_id: str
     content: dict[str, Any] | None
-    """A `ForeignConversation`; None: the ledger has it."""
+    """A `ForeignConversation`, of a fork `ForkChanges`; None: the ledger has it, and nothing of it is changed."""
 
     def key(self) -> dict[str, Any]:
         """Return what names the claim."""
@@ -111,8 +125,8 @@ def make(db: Session, tenant_id: UUID, options: dict[str, Any], listed: Sequence
             "replay_id": replay_id,
             "number": number,
             "conversation_id": each.conversation_id,
-            "user_id": user_of(each.content) if each.content else None,
-            "content": each.content.model_dump(mode="json", exclude_none=True) if each.content else None,
+            "user_id": user_of(each.content) if isinstance(each.content, ForeignConversation) else None,
+            "content": _kept(each.content),
         }
         for number, each in enumerate(listed, 1)
     ]
@@ -148,13 +162,25 @@ def unheld(db: psycopg.Connection) -> tuple[list[UUID], list[UUID]]:
     return [each for each, is_running in found if is_running], [each for each, is_running in found if not is_running]
 
 
-def lock_unreported(db: Session, replay_id: UUID) -> ReplayRow | None:
-    """Lock a replay that has ended without a report; None if it runs, or has one.
+def unreported(db: Session, replay_id: UUID) -> ReplayProgress | None:
+    """Return a replay that has ended without a report; None if it runs, or has one."""
+    row = db.scalar(select(ReplayRow).where(*_unreported(replay_id)))
+    return None if row is None else progress(db, row.tenant_id, row.id)
 
-    What erases one of its conversations waits, and then removes the report.
+
+def keep_report(db: Session, found: ReplayProgress, report: dict[str, Any]) -> bool:
+    """Keep the report of a replay that was found `unreported`.
+
+    False: it has one now, or a conversation was erased since. What erases one later waits, and removes the report.
     """
-    wanted = (ReplayRow.id == replay_id, ReplayRow.status != "running", ReplayRow.report.is_(None))
-    return db.scalar(select(ReplayRow).where(*wanted).with_for_update())
+    row = db.scalar(select(ReplayRow).where(*_unreported(found.replay.id)).with_for_update())
+    if is_kept := row is not None and progress(db, row.tenant_id, row.id).conversations == found.conversations:
+        row.report = report
+    return is_kept
+
+
+def _unreported(replay_id: UUID) -> tuple[ColumnElement[bool], ...]:
+    return ReplayRow.id == replay_id, ReplayRow.status != "running", ReplayRow.report.is_(None)
 
 
 def cancel(db: Session, tenant_id: UUID, replay_id: UUID) -> bool:
@@ -164,7 +190,7 @@ def cancel(db: Session, tenant_id: UUID, replay_id: UUID) -> bool:
         NotFound: the tenant has none of that id.
         Conflict: it is finished.
     """
-    row = _get(db, tenant_id, replay_id, lock=True)
+    row = _locked(db, tenant_id, replay_id)
     if row.status == "finished":
         raise Conflict("the replay is finished", code="finished")
     is_new = row.status == "running"
@@ -179,59 +205,25 @@ def progress(db: Session, tenant_id: UUID, replay_id: UUID) -> ReplayProgress:
     Raises:
         NotFound: the tenant has none of that id.
     """
-    return _progress(db, _get(db, tenant_id, replay_id))
+    row = db.execute(_progress(tenant_id).where(ReplayRow.id == replay_id)).one_or_none()
+    if row is None:
+        raise NotFound("there is no replay of that id")
+    return ReplayProgress(*row)
 
 
-def listed(db: Session, tenant_id: UUID, limit: int) -> list[ReplayProgress]:
-    """Return a tenant's replays, the newest first."""
-    query = select(ReplayRow).where(ReplayRow.tenant_id == tenant_id).order_by(ReplayRow.id.desc()).limit(limit)
-    return [_progress(db, row) for row in db.scalars(query)]
+def listed(db: Session, tenant_id: UUID, limit: int, before: UUID | None = None) -> list[ReplayProgress]:
+    """Return a tenant's replays without their reports, the newest first; with an id, those before it."""
+    query = _progress(tenant_id).options(defer(ReplayRow.report, raiseload=True))
+    query = query.where(ReplayRow.id < before) if before else query
+    return [ReplayProgress(*row) for row in db.execute(query.order_by(ReplayRow.id.desc()).limit(limit))]
 
 
-def results(db: Session, tenant_id: UUID, replay_id: UUID) -> Iterator[list[dict[str, Any]]]:
-    """Yield the replayed turns of each conversation that is done, in order. They are read a hundred at a time."""
-    after, of = 0, (ReplayConversationRow.tenant_id == tenant_id, ReplayConversationRow.replay_id == replay_id)
-    while True:
-        query = select(ReplayConversationRow.number, ReplayConversationRow.result)
-        query = query.where(*of, ReplayConversationRow.number > after, ReplayConversationRow.done_at.is_not(None))
-        rows = list(db.execute(query.order_by(ReplayConversationRow.number).limit(_BATCH)))
-        yield from (row.result for row in rows)
-        if len(rows) < _BATCH:
-            return
-        after = rows[-1].number
-
-
-def keep(db: Session, tenant_id: UUID, conversations: Sequence[tuple[ForeignConversation, datetime]]) -> None:
-    """Keep conversations of another system, each with the time of its beginning. One of the same id is replaced."""
-    for conversation, started_at in conversations:
-        values = {
-            "tenant_id": tenant_id,
-            "id": conversation.conversation_id,
-            "user_id": user_of(conversation),
-            "agent": conversation.agent,
-            "started_at": started_at,
-            "content": conversation.model_dump(mode="json", exclude_none=True),
-        }
-        kept = upsert(RecordedConversationRow).values(values)
-        db.execute(kept.on_conflict_do_update(index_elements=["tenant_id", "id"], set_=values))
-
-
-def kept(
-    db: Session, tenant_id: UUID, since: datetime, until: datetime | None, agent: str | None
-) -> list[ForeignConversation]:
-    """Return the conversations of another system that began in this time, by id; with an agent, only those it has."""
-    wanted: list[ColumnElement[bool]] = [RecordedConversationRow.tenant_id == tenant_id]
-    wanted += [RecordedConversationRow.started_at >= since]
-    wanted += [RecordedConversationRow.started_at < until] if until else []
-    wanted += [RecordedConversationRow.agent == agent] if agent else []
-    query = select(RecordedConversationRow.content).where(*wanted).order_by(RecordedConversationRow.id)
-    return [ForeignConversation.model_validate(content) for content in db.scalars(query)]
-
-
-def user_of(conversation: ForeignConversation) -> str | None:
-    """Return the id of the person of a conversation of another system, if it names one."""
-    user = conversation.user
-    return user if isinstance(user, str) or user is None else user.id
+def results(db: Session, tenant_id: UUID, replay_id: UUID, after: int) -> list[tuple[int, list[dict[str, Any]]]]:
+    """Return number and replayed turns of the next hundred conversations that are done, in order."""
+    row = ReplayConversationRow
+    query = select(row.number, row.result).where(row.tenant_id == tenant_id, row.replay_id == replay_id)
+    query = query.where(row.number > after, row.done_at.is_not(None)).order_by(row.number).limit(_BATCH)
+    return [(each.number, each.result) for each in db.execute(query)]
 
 
 def erase(db: Session, tenant_id: UUID, conversation_id: str) -> bool:
@@ -269,25 +261,30 @@ def prune(db: Session, tenant_id: UUID | None, age_s: int) -> int:
     return len(gone) + _count(db, recordings)
 
 
+def _kept(content: ForeignConversation | ForkChanges | None) -> dict[str, Any] | None:
+    if isinstance(content, ForeignConversation):
+        return content.model_dump(mode="json", exclude_none=True)
+    return content.model_dump(mode="json") if content else None
+
+
 def _count(db: Session, statement: Any) -> int:
     done = db.execute(statement, execution_options={"synchronize_session": False})
     assert isinstance(done, CursorResult)
     return done.rowcount
 
 
-def _get(db: Session, tenant_id: UUID, replay_id: UUID, *, lock: bool = False) -> ReplayRow:
+def _locked(db: Session, tenant_id: UUID, replay_id: UUID) -> ReplayRow:
     query = select(ReplayRow).where(ReplayRow.tenant_id == tenant_id, ReplayRow.id == replay_id)
-    row = db.scalar(query.with_for_update() if lock else query)
+    row = db.scalar(query.with_for_update())
     if row is None:
         raise NotFound("there is no replay of that id")
     return row
 
 
-def _progress(db: Session, row: ReplayRow) -> ReplayProgress:
-    counted = select(
-        func.count(),
-        func.count(ReplayConversationRow.done_at),
-        func.extract("epoch", func.clock_timestamp() - row.created_at),
-    ).where(ReplayConversationRow.tenant_id == row.tenant_id, ReplayConversationRow.replay_id == row.id)
-    conversations, done, elapsed_s = db.execute(counted).one()
-    return ReplayProgress(row, conversations, done, float(elapsed_s))
+def _progress(tenant_id: UUID) -> Select[Any]:
+    of = ReplayConversationRow
+    counted = select(func.count().label("all"), func.count(of.done_at).label("done"))
+    counts = counted.where(of.tenant_id == ReplayRow.tenant_id, of.replay_id == ReplayRow.id).lateral()
+    elapsed_s = func.extract("epoch", func.clock_timestamp() - ReplayRow.created_at)
+    query = select(ReplayRow, counts.c.all, counts.c.done, cast(elapsed_s, Float))
+    return query.join(counts, true()).where(ReplayRow.tenant_id == tenant_id)

@@ -76,9 +76,10 @@ def as_running(row: RolloutRow) -> RunningRollout:
     return RunningRollout(row.id, row.name, row.text, row.share)
 
 
-def listed(db: Session, tenant_id: UUID, limit: int) -> Sequence[RolloutRow]:
-    """Return a tenant's rollouts, the newest first."""
+def listed(db: Session, tenant_id: UUID, limit: int, before: UUID | None = None) -> Sequence[RolloutRow]:
+    """Return a tenant's rollouts, the newest first; with an id, those before it."""
     query = select(RolloutRow).where(RolloutRow.tenant_id == tenant_id)
+    query = query.where(RolloutRow.id < before) if before else query
     return db.scalars(query.order_by(RolloutRow.id.desc()).limit(limit)).all()
 
 

@@ -1,7 +1,8 @@
 """Crash points are places between two commits, or a commit and a message, where a drill lets a process die.
 
 TURNLOOM_CRASH_AT names a file, and the file's first line names a point. The process that reaches this point removes the
-line and kills itself. The process after it goes on, or dies at the point of the next line.
+line and kills itself. The process after it goes on, or dies at the point of the next line. A number behind a point says
+how often it must be reached, by whichever process.
 tests/chaos/test_crash_points.py crashes at each of them; a pack's own tests crash at the pack's points.
 """
 
@@ -20,9 +21,13 @@ def reach(point: str) -> None:
     with path.open("r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         first, _, rest = file.read().partition("\n")
-        if first == point:
-            file.seek(0)
-            file.truncate()
-            file.write(rest)
-            file.flush()
+        name, _, times = first.partition(" ")
+        if name != point:
+            return
+        left = int(times or 1) - 1
+        file.seek(0)
+        file.truncate()
+        file.write(f"{point} {left}\n{rest}" if left else rest)
+        file.flush()
+        if not left:
             os.kill(os.getpid(), signal.SIGKILL)

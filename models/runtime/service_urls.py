@@ -50,6 +50,13 @@ def _service(url: str) -> str:
     return url
 
 
+def _page(url: str) -> str:
+    check_service_url(url, ("https", "http"))
+    if "@" in url:
+        raise ValueError("the URL is shown in a browser: leave name and password out")
+    return url.rstrip("/")
+
+
 def _network(text: str) -> str:
     """Return an address or a network unchanged; refuse anything else."""
     return str(ip_network(text, strict=False))
@@ -63,6 +70,9 @@ RedisUrl = Annotated[str, AfterValidator(_redis)]
 
 ServiceUrl = Annotated[str, AfterValidator(_service)]
 """The URL of any service."""
+
+PageUrl = Annotated[str, AfterValidator(_page)]
+"""The URL of a website that browsers of ours are led to, without a slash at its end."""
 
 Network = Annotated[str, AfterValidator(_network)]
 """An address, or a network such as 10.0.0.0/8."""

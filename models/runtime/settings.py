@@ -18,7 +18,7 @@ from turnloom.models.contracts.time_zone import Timezone
 from turnloom.models.errors import Misconfigured
 from turnloom.models.runtime.environment_settings import EnvironmentSettings
 from turnloom.models.runtime.llm_endpoint import LlmEndpoint
-from turnloom.models.runtime.service_urls import Network, PostgresUrl, RedisUrl, ServiceUrl
+from turnloom.models.runtime.service_urls import Network, PageUrl, PostgresUrl, RedisUrl, ServiceUrl
 from turnloom.models.runtime.setting_faults import fault_of, unknown_variables
 
 Placement = Literal["spread", "dense"]
@@ -104,8 +104,7 @@ class Settings(EnvironmentSettings):
     record_days: int = Field(90, ge=1)
     """How many days they are kept."""
     record_redacted: list[RedactedKind] = Field(["card"])
-    """What is taken out of them before they are stored, as a JSON list of `card`, `email` and `phone`. Secrets always
-    are."""
+    """What is taken out before they are stored, as a JSON list of `card`, `email` and `phone`; secrets always are."""
 
     packs: list[str] = Field(["dates", "hotel", "meetings", "notifications", "research", "travel"])
     """Tool packs to load, as a JSON list. The embedded stack adds `sim`."""
@@ -166,12 +165,10 @@ class Settings(EnvironmentSettings):
     tenant waits behind them. 0: any number. About twice the number of tasks that the workers run at the same time keeps
     them busy."""
     user_window: int = Field(4, ge=0)
-    """Most turns of one user that are handed to the workers, or in their tenant's line for them, at the same time. The
-    user's others wait behind these, so that nobody else does. Turns without a user count for their conversation. 0: any
-    number."""
+    """Most turns of one user handed to the workers, or in their tenant's line for them, at the same time. Nobody else
+    waits behind the user's others. Turns without a user count for their conversation. 0: any number."""
     batch_window: int = Field(4, ge=0)
-    """Most batch turns of one tenant that are handed to the workers at the same time, beside its others. 0: any
-    number."""
+    """Most batch turns of one tenant handed to the workers at the same time, beside its others. 0: any number."""
     burst_window_ms: int = Field(0, ge=0, le=10_000)
     """How long a new turn is held after each message, so that further messages can become a part of it; at most four
     times that in all."""
@@ -210,10 +207,11 @@ class Settings(EnvironmentSettings):
     sweep_interval_s: float = Field(2.0, gt=0)
     """Pause between two sweeps, which find the work that nobody holds."""
     sweep_grace_s: float = Field(2.0, ge=0)
-    """How long a turn may wait for a planner, or a ready step for a worker, until it is sent again. Doubles each
-    time."""
+    """How long a turn may wait for a planner, a ready step for a worker, until it is sent again. Doubles each time."""
     task_events: bool = False
     """Celery's task events, which Flower's task list needs; about 0.2 ms a task."""
+    flower_url: PageUrl | None = None
+    """Where operators find Flower in a browser: the console links to it. The embedded stack with Flower sets it."""
     secret_keys: list[str] = Field([], repr=False)
     """Keys that encrypt users' tokens and passwords and the secrets of callbacks, as a JSON list; `turnloom secrets
     new-key` makes one. The first encrypts, all decrypt. The embedded stack generates one."""
@@ -233,6 +231,8 @@ class Settings(EnvironmentSettings):
     """A web or e-mail address in the `User-Agent` of our calls, for their services; Wikipedia asks for one."""
     crash_at: Path | None = None
     """For drills: the process that reaches the point that this file's first line names kills itself there."""
+    faults: Path | None = None
+    """For processes of `turnloom up --faults` alone, which makes this folder; others refuse to start with it."""
     run_dir: Path | None = None
     """Where workers and beat keep the files that `turnloom worker --check` and `turnloom beat --check` read. Default: a
     folder of the user's own among the temporary files."""

@@ -70,7 +70,7 @@ class ReplayConversationRow(Row):
     user_id: Mapped[str | None]
     """The person of a conversation that is not in the ledger."""
     content: Mapped[dict[str, Any] | None]
-    """A `ForeignConversation`; None: the ledger has it."""
+    """A `ForeignConversation`, of a fork `ForkChanges`; None: the ledger has it, and nothing of it is changed."""
     attempt: Mapped[int] = mapped_column(server_default="0")
     lease_until: Mapped[datetime | None]
     result: Mapped[Any] = mapped_column(type_=JSON, nullable=True)

@@ -9,6 +9,7 @@ from playwright.sync_api import Page
 
 from tests.browser.conftest import DESKTOP, PHONE, Look
 from tests.browser.speaking import choose_agent, post_plan, say, wait_for_end
+from tests.journeys.following import run, wait_step
 from turnloom.web.console import page as console_page
 
 AXE = Path(console_page.__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
@@ -53,13 +54,22 @@ def test_the_chat_has_nothing_serious(console: Page, look: Look) -> None:
 
 @SCREENS
 def test_other_pages_have_nothing_serious(api: httpx2.Client, open_console: Callable[[str], Page], look: Look) -> None:
-    """The list of turns, a turn's story, the state of the deployment, an approval, the form to sign in."""
+    """The list of turns, a turn's story and its rerun, rollouts, the deployment, an approval, the form to sign in."""
+    ended = run(api, [wait_step("a"), wait_step("b", "a")])["turn_id"]
+    fork = api.post(f"/v1/turns/{ended}/forks", json={"step": "a"}).json()["replay_id"]
+    asked = {"name": "agents/hotel", "text": "max_depth: 5", "share": 0.5}
+    rollout = api.post("/v1/rollouts", json=asked).json()["id"]
+    api.post(f"/v1/rollouts/{rollout}/stop")
     place, turn_id = post_plan(api, [{"id": "pay", "tool": "sim.approve", "args": {"value": 1}}])
     seen_on = {
         "#/turns": ".found a",
         f"#/turns/{turn_id}": ".story .part",
+        f"#/turns/{ended}?from=a": ".one textarea",
+        f"#/replays/{fork}": ".forked .node",
         "#/operations": ".chart canvas",
         "#/replays": ".found tbody tr",
+        "#/rollouts": ".found tbody a",
+        f"#/rollouts/{rollout}": ".one .facts",
         "#/quality": ".quality h2",
         "#/prompts/agents/hotel": ".editor textarea",
         place: ".approval",

@@ -1,5 +1,6 @@
 """Operators see how the deployment stands, without reloading."""
 
+import re
 from collections.abc import Callable
 
 import httpx2
@@ -7,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import EITHER, Look
 from tests.journeys.following import run, wait_step
+from turnloom.workers.embedded.stack import Stack
 
 
 @EITHER
@@ -43,3 +45,20 @@ def test_quality_is_shown_by_agent_and_by_version(api: httpx2.Client, open_conso
     page.select_option("#of-agent", "research")
 
     expect(table.get_by_role("rowheader").filter(has_text="generic")).to_have_count(0)
+
+
+def test_workers_lead_to_flower(stack: Stack, api: httpx2.Client, open_console: Callable[[str], Page]) -> None:
+    """The deployment says where Flower is: from operations and from a step's worker a link leads there."""
+    turn = run(api, [wait_step("a")])
+    page = open_console("#/operations")
+    workers = page.get_by_role("region", name="Table: Workers")
+    link = workers.get_by_role("link", name="worker-io-1")
+    address = link.get_attribute("href") or ""
+    expect(page.get_by_role("link", name="Flower")).to_have_attribute("href", stack.flower_url or "")
+    page.goto(f"/#/turns/{turn['turn_id']}")
+    page.locator(".node").click()
+    worker = page.locator(".details dd a")
+
+    assert httpx2.get(address).status_code == 200
+    assert "worker-io-1@" in httpx2.get(address).text
+    expect(worker).to_have_attribute("href", re.compile(r"/worker/worker-[^/]+$"))

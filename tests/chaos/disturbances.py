@@ -1,12 +1,10 @@
 """Break one part of a stack for a drill, and repair it unless it repairs itself."""
 
-import json
 import os
 import random
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -14,13 +12,13 @@ from pathlib import Path
 import httpx2
 import psycopg
 import pytest
-from redis import Redis, RedisError
+from redis import Redis
 from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
 from tests.chaos.drills import LONG, Disturbance, Ground
 from tests.facts import wait_for
+from turnloom.models.contracts.fault_file import read_fault_file
 from turnloom.models.schema.roles import APPLICATION_ROLE
-from turnloom.workers.broker.queues import QUEUES
 from turnloom.workers.embedded.servers import EmbeddedServer
 
 AWAY_S = 10.0 if LONG else 2.0
@@ -46,6 +44,17 @@ def again(every_s: tuple[float, float], *actions: Action) -> Disturbance:
     def disturb(ground: Ground, rng: random.Random, stopping: threading.Event) -> None:
         while not stopping.wait(rng.uniform(*every_s)):
             rng.choice(actions)(ground, rng)
+
+    return disturb
+
+
+def by_file(text: str) -> Disturbance:
+    """Return a disturbance in which processes die, and messages come twice, as a fault file says."""
+    file = read_fault_file(text)
+
+    def disturb(ground: Ground, _: random.Random, stopping: threading.Event) -> None:
+        with ground.stack.inject(file):
+            stopping.wait()
 
     return disturb
 
@@ -140,45 +149,6 @@ def small_disk(ground: Ground, folder: Path) -> Iterator[Action]:
             db.execute("DROP TABLESPACE small")
     finally:
         subprocess.run(["umount", "--lazy", folder], check=True)
-
-
-def double_messages(ground: Ground, rng: random.Random, stopping: threading.Event) -> None:
-    """Send each message again up to half a second later, while its turn runs or after it has ended."""
-    copies: list[tuple[float, str, bytes]] = []
-    known: set[bytes] = set()
-    with Redis.from_url(ground.stack.redis_url) as client:
-        while not (stopping.wait(0.1) and known):
-            with suppress(RedisError), client.monitor() as monitor:
-                # Workers poll for messages all the time, so MONITOR always shows something.
-                for heard in monitor.listen():
-                    for queue, message in _sent(heard["command"]):
-                        if message not in known:
-                            known.add(message)
-                            copies.append((time.monotonic() + rng.uniform(0, 0.5), queue, message))
-                    copies = _send_due(client, copies)
-                    if stopping.is_set() and known:
-                        break
-    with suppress(RedisError), Redis.from_url(ground.stack.redis_url) as client:
-        _send_due(client, [(0.0, queue, message) for _, queue, message in copies])
-
-
-def _sent(command: str) -> Iterator[tuple[str, bytes]]:
-    """Yield each message that a command sends, with its queue."""
-    name, _, rest = command.partition(" ")
-    queue, _, messages = rest.partition(" ")
-    while name.upper() == "LPUSH" and queue in QUEUES and messages:
-        _, end = json.JSONDecoder().raw_decode(messages)  # redis-py has unescaped what MONITOR shows
-        yield queue, messages[:end].encode()
-        messages = messages[end:].lstrip()
-
-
-def _send_due(client: "Redis", copies: list[tuple[float, str, bytes]]) -> list[tuple[float, str, bytes]]:
-    """Send the copies that are due, and return the others."""
-    now = time.monotonic()
-    for due, queue, message in copies:
-        if due <= now:
-            client.lpush(queue, message)
-    return [copy for copy in copies if copy[0] > now]
 
 
 def _workers(ground: Ground) -> list[str]:

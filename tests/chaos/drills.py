@@ -19,6 +19,7 @@ import psycopg
 
 from tests.facts import wait_for, whole_lines
 from tests.journeys.following import FINAL, wait_step
+from turnloom.models.contracts.fault_file import FaultFile
 from turnloom.models.runtime.settings import Placement, settings
 from turnloom.planner.plan.graph import transitive_closure
 from turnloom.workers.embedded.servers import DATABASE
@@ -138,8 +139,10 @@ class Drill(NamedTuple):
 
 
 @contextmanager
-def drilled_stack(folder: Path, *, tool_workers: int = 2, **environment: str) -> Iterator[Ground]:
-    """Run a stack of the drill's own, with its logs in `folder`."""
+def drilled_stack(
+    folder: Path, *, tool_workers: int = 2, faults: FaultFile | None = None, **environment: str
+) -> Iterator[Ground]:
+    """Run a stack of the drill's own, with its logs in `folder`. `faults`: what goes wrong in it from the start."""
     log, crash_at = folder / "sim.log", folder / "crash_at"
     log.touch()
     crash_at.touch()
@@ -147,7 +150,8 @@ def drilled_stack(folder: Path, *, tool_workers: int = 2, **environment: str) ->
     logs = {"TURNLOOM_SIM_LOG": str(log), "TURNLOOM_CRASH_AT": str(crash_at)}
     own = {**logs, "TURNLOOM_PLACEMENT": PLACEMENT, **environment}
     try:
-        with Stack(StackOptions(data_dir=None, port=0, tool_workers=tool_workers, settings=own)) as stack:
+        options = StackOptions(data_dir=None, port=0, tool_workers=tool_workers, settings=own, faults=faults)
+        with Stack(options) as stack:
             headers = {"Authorization": f"Bearer {stack.dev_key}"}
             with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as api:
                 yield Ground(stack, api, log, crash_at)

@@ -9,12 +9,11 @@ import pytest
 
 from tests.chaos.disturbances import (
     again,
+    by_file,
     crash_postgres,
-    double_messages,
     flush,
     kill_web,
     kill_web_before_it_sends,
-    kill_worker,
     once,
     refuse_connections,
     small_disk,
@@ -41,13 +40,15 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "workers_are_killed": Case((again((0.7, 0.7), kill_worker),)),
+    "workers_are_killed": Case((by_file("restarts: [{process: worker-*, every_s: [0.7, 0.7]}]"),)),
     "web_is_killed": Case((again((0, 0.2), kill_web, kill_web_before_it_sends),)),
     "redis_is_emptied": Case((once(flush),)),
     "redis_is_away": Case((once(stop_redis),)),
-    "messages_come_twice": Case((double_messages,)),
+    "messages_come_twice": Case((by_file("duplicates: [{queue: '*'}]"),)),
     "postgres_is_away": Case((once(stop_postgres),), backend_out=True),
-    "postgres_crashes": Case((once(crash_postgres), again((1, 2), kill_worker)), backend_out=True),
+    "postgres_crashes": Case(
+        (once(crash_postgres), by_file("restarts: [{process: worker-*, every_s: [1, 2]}]")), backend_out=True
+    ),
     "postgres_is_out_of_connections": Case((once(refuse_connections),), backend_out=True),
 }
 
@@ -91,8 +92,8 @@ def test_every_turn_ends_well_despite_a_full_disk(ground: Ground, tmp_path: Path
 def test_everything_at_random(ground: Ground) -> None:
     """For ten minutes and with a thousand turns, each kind of fault occurs."""
     disturbances = (
-        double_messages,
-        again((1, 3), kill_worker, kill_worker, kill_worker, stop_worker),
+        by_file("{duplicates: [{queue: '*'}], restarts: [{process: worker-*, every_s: [1.3, 4]}]}"),
+        again((4, 12), stop_worker),
         again((10, 20), kill_web, kill_web_before_it_sends),
         again((5, 15), flush, stop_redis, stop_postgres, crash_postgres, refuse_connections),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.disturbances import again, kill_worker
+from tests.chaos.disturbances import by_file
 from tests.chaos.drills import Ground, drill, drilled_stack, look, post_until_accepted
 from tests.facts import wait_for
 from tests.journeys.following import FINAL
@@ -70,8 +70,9 @@ def test_fifty_turns_at_once_make_one_hold(ground: Ground) -> None:
 def test_fifty_turns_make_one_hold_while_workers_die(ground: Ground) -> None:
     """While workers are killed again and again, no turn is lost, and the hold is neither lost nor given twice."""
     day = MAY + timedelta(days=7)
+    killing = by_file("restarts: [{process: worker-*, every_s: [0.3, 1]}]")
 
-    report = drill(ground, [link_to_the_suite(day)] * WANTED, again((0.3, 1.0), kill_worker), within_s=WITHIN_S)
+    report = drill(ground, [link_to_the_suite(day)] * WANTED, killing, within_s=WITHIN_S)
 
     report.assert_nothing_lost_or_doubled()
     assert endings(report.views) == {"succeeded": 1, "CONFLICT": WANTED - 1}

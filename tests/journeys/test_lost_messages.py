@@ -4,7 +4,7 @@ from pathlib import Path
 
 import httpx2
 
-from tests.chaos.disturbances import double_messages, flush, once
+from tests.chaos.disturbances import by_file, flush, once
 from tests.chaos.drills import PLAN, Ground, assert_all_well, drill
 from turnloom.workers.embedded.stack import Stack
 
@@ -15,7 +15,8 @@ def test_a_few_turns_survive_an_emptied_broker_and_doubled_messages(
     """No turn is lost or doubled, and no effect."""
     ground = Ground(stack, api, sim_log, crash_at=Path())
     load = [{"plan": {"steps": PLAN}}] * 12
+    doubling = by_file("duplicates: [{queue: '*'}]")
 
-    report = drill(ground, load, double_messages, once(flush), within_s=30, pause_s=0.05)
+    report = drill(ground, load, doubling, once(flush), within_s=30, pause_s=0.05)
 
     assert_all_well(report)

@@ -39,6 +39,17 @@ def stream() -> Response:
     return Response(pieces(), content_type="text/event-stream")
 
 
+@app.get("/broken")
+def broken() -> Response:
+    """Begin a stream, and fail before its first piece."""
+
+    def pieces() -> Iterator[str]:
+        yield ""
+        raise RuntimeError("on purpose")
+
+    return Response(pieces(), content_type="text/event-stream")
+
+
 @app.get("/large")
 def large() -> Response:
     return Response((b"x" * 65_536 for _ in range(1_000)), content_type="text/plain")

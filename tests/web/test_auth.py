@@ -4,12 +4,14 @@ import ast
 import re
 from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
+from uuid import UUID
 
 import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 from werkzeug.routing import Rule
 
+from tests.factories import claim_turn, record_plan, step
 from tests.facts import wait_for
 from tests.web.conftest import KeyMaker
 from turnloom.models.connections import database
@@ -76,6 +78,9 @@ def test_other_tenants_things_do_not_exist(app: APIFlask, client: FlaskClient, k
     """Every route that names a thing answers 404 to another tenant's key, and does not to its owner's."""
     body = {"message": "mine", "conversation_id": "mine", "message_id": "m1"}
     turn_id = client.post("/v1/turns", json=body).get_json()["turn_id"]
+    turn = claim_turn(UUID(turn_id))
+    assert turn is not None
+    record_plan(turn, step("a"))
     client.put("/v1/users/mine", json={"name": "Mine"})
     client.put("/v1/users/mine/accounts/cal", json={})
     rollout = client.post("/v1/rollouts", json={"name": "agents/hotel", "llm": "gpt-4o", "share": 0.5}).get_json()
@@ -185,6 +190,11 @@ def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMa
         ("GET", "/v1/turns/x", "turns:read"),
         ("GET", "/v1/turns", "admin"),
         ("GET", "/v1/operations", "operations:read"),
+        ("GET", "/v1/dead-letters", "operations:read"),
+        ("GET", "/v1/turns/x/steps/y", "turns:read"),
+        ("POST", "/v1/turns/x/steps/y/decision", "operations:write"),
+        ("POST", "/v1/turns/x/deliveries/1/redrive", "operations:write"),
+        ("POST", "/v1/turns/x/callback/redrive", "operations:write"),
         ("GET", "/v1/prompts", "admin"),
         ("PUT", "/v1/prompts/agents/hotel", "admin"),
         ("DELETE", "/v1/prompts/agents/hotel", "admin"),
@@ -206,6 +216,7 @@ def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMa
         ("GET", "/v1/replays/x", "replays:write"),
         ("GET", "/v1/replays/x/report.html", "replays:write"),
         ("POST", "/v1/replays/x/cancel", "replays:write"),
+        ("POST", "/v1/turns/x/forks", "replays:write"),
         ("GET", "/v1/tools", "turns:read"),
         ("GET", "/v1/agents", "turns:read"),
         ("PUT", "/v1/turns/x/feedback", "turns:write"),

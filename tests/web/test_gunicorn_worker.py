@@ -114,6 +114,37 @@ def test_an_answer_goes_out_in_one_piece(connect: Connect) -> None:
     assert content == (ROOT / "tests" / "web" / "slow_app.py").read_bytes()
 
 
+def test_the_header_of_a_stream_does_not_wait(connect: Connect) -> None:
+    """It comes before the first piece, and even if none ever comes: no request ends without a status."""
+    streaming, broken = connect(), connect()
+
+    streaming.sendall(b"GET /stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    broken.sendall(b"GET /broken HTTP/1.1\r\nHost: x\r\n\r\n")
+    first = streaming.recv(65_536)
+
+    assert (first.startswith(b"HTTP/1.1 200 "), first.endswith(b"\r\n\r\n")) == (True, True)
+    assert until_ended(broken).startswith(b"HTTP/1.1 200 ")
+
+
+def test_who_sends_too_much_still_reads_the_answer(connect: Connect) -> None:
+    """The connection is not reset under a client that is still sending a header which was refused."""
+    client = connect()
+    with suppress(OSError):
+        client.sendall(b"POST /length HTTP/1.1\r\nHost: x\r\nX-Long: " + b"x" * 60_000 + b"\r\n\r\n" + b"y" * 30_000)
+
+    assert until_ended(client).startswith(b"HTTP/1.1 431 ")
+
+
+def test_an_answer_to_a_broken_body_ends_the_connection(connect: Connect) -> None:
+    """Where the next request begins is unknown. The answer says that the connection ends."""
+    client = connect()
+    client.sendall(b"POST /length HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
+    answer = until_ended(client)
+
+    assert answer.startswith(b"HTTP/1.1 ")
+    assert b"\r\nConnection: close\r\n" in answer
+
+
 def test_a_silent_connection_is_closed(connect: Connect) -> None:
     """The server closes a connection on which it receives nothing, and sends nothing."""
     assert until_ended(connect()) == b""

@@ -115,6 +115,21 @@ def test_a_language_model_is_rolled_out_as_its_agents_text(client: FlaskClient) 
     assert found["text"] == "llm: gpt-4o\n"
 
 
+def test_rollouts_are_listed_page_by_page(client: FlaskClient) -> None:
+    """The newest first, each once."""
+    names = ["styles/brief", "agents/hotel", "agents/generic"]
+    for name in names:
+        asked = {"name": name, "llm": "gpt-4o", "share": 0.5} if name.startswith("agents/") else ASKED
+        assert client.post("/v1/rollouts", json=asked).status_code == 201
+
+    first = client.get("/v1/rollouts?limit=2").get_json()
+    rest = client.get(f"/v1/rollouts?limit=2&cursor={first['next_cursor']}").get_json()
+
+    assert [[each["name"] for each in page["items"]] for page in (first, rest)] == [names[:0:-1], names[:1]]
+    assert rest["next_cursor"] is None
+    assert client.get("/v1/rollouts?cursor=x").status_code == 422
+
+
 @pytest.mark.parametrize(
     ("changed", "status"),
     [
@@ -132,7 +147,7 @@ def test_a_language_model_is_rolled_out_as_its_agents_text(client: FlaskClient) 
 def test_what_cannot_be_rolled_out_is_refused(client: FlaskClient, changed: dict[str, Any], status: int) -> None:
     """A share is between none and all, and the text is checked before a conversation gets it."""
     assert client.post("/v1/rollouts", json=ASKED | changed).status_code == status
-    assert client.get("/v1/rollouts").get_json() == {"items": []}
+    assert client.get("/v1/rollouts").get_json() == {"items": [], "next_cursor": None}
 
 
 def test_rollouts_are_the_operators(client: FlaskClient, key: KeyMaker) -> None:
@@ -142,6 +157,6 @@ def test_rollouts_are_the_operators(client: FlaskClient, key: KeyMaker) -> None:
     for verb, address in (("GET", path), ("POST", f"{path}/stop"), ("POST", f"{path}/promote")):
         assert client.open(address, method=verb, headers=key("turns:write")).status_code == 403
         assert client.open(address, method=verb, headers=key(tenant="others")).status_code == 404
-    assert client.get("/v1/rollouts", headers=key(tenant="others")).get_json() == {"items": []}
+    assert client.get("/v1/rollouts", headers=key(tenant="others")).get_json()["items"] == []
     assert client.get(f"/v1/rollouts/{uuid4()}").status_code == 404
     assert client.get("/v1/rollouts/x").status_code == 404

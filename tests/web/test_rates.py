@@ -10,6 +10,7 @@ from tests.web.conftest import KeyMaker
 from turnloom.models.connections import redis as redis_module
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.settings import settings
+from turnloom.web import limits
 
 
 def post(client: FlaskClient, user: str | None = None, **more: Any) -> TestResponse:
@@ -75,6 +76,32 @@ def test_the_ledger_counts_while_redis_is_out(client: FlaskClient, monkeypatch: 
 
     assert statuses(client, "loud", 3) == [202, 202, 429]
     assert statuses(client, "quiet", 2) == [202, 429]
+
+
+def test_a_flood_asks_redis_once_a_second(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What refuses a message refuses the next ones too, without a question to Redis. Later it is asked again."""
+    asked = []
+
+    def counted(name: str, *args: Any) -> Any:
+        asked.append(name)
+        return redis_module.run_script(name, *args)
+
+    limit(monkeypatch, user_rate="2/hour")
+    monkeypatch.setattr("turnloom.web.rates.run_script", counted)
+
+    assert statuses(client, "loud", 2) == [202, 202]
+    monkeypatch.setattr("turnloom.web.rates._BELIEVED_S", 3_600.0)
+    assert statuses(client, "loud", 5) == [429] * 5
+    assert len(asked) == 3
+    assert statuses(client, "quiet", 1) == [202]
+    assert 0 < int(post(client, "loud").headers["Retry-After"]) <= 1_800
+
+    monkeypatch.setattr("turnloom.web.rates._BELIEVED_S", 0.0)
+    limit(monkeypatch, user_rate="3/hour")
+    del client.application.extensions["turnloom.limits"]
+    limits.install(client.application.extensions)
+    statuses(client, "loud", 2)
+    assert len(asked) == 6
 
 
 def test_without_rates_redis_is_not_asked(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from werkzeug.test import TestResponse
 
 from tests.web.conftest import KeyMaker
 from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.scope import Scope
 from turnloom.models.ledger import keys, tenants
 from turnloom.models.ledger.console_sessions import ConsoleSessionRow
 from turnloom.models.runtime.settings import settings
@@ -48,6 +49,21 @@ def test_a_session_stands_for_its_key(browser: FlaskClient, signed_in: TestRespo
     assert browser.get("/v1/agents").status_code == 200
     write = {**_PAGE, "X-CSRF-Token": said["csrf"]}
     assert browser.post("/v1/turns", json={"message": "hi"}, headers=write).status_code == 202
+
+
+@pytest.mark.parametrize(("scope", "told"), [("operations:read", "https://flower.example"), ("turns:read", None)])
+def test_only_operators_are_told_where_flower_is(
+    browser: FlaskClient, key: KeyMaker, monkeypatch: pytest.MonkeyPatch, scope: Scope, told: str | None
+) -> None:
+    """If the deployment says so."""
+    plain = _plain(key(scope))
+    before = browser.post("/v1/console/session", json={"key": plain}, headers=_PAGE).get_json()
+    monkeypatch.setenv("TURNLOOM_FLOWER_URL", "https://flower.example/")
+    settings.cache_clear()
+
+    after = browser.post("/v1/console/session", json={"key": plain}, headers=_PAGE).get_json()
+
+    assert (before["flower_url"], after["flower_url"]) == (None, told)
 
 
 def test_over_tls_the_cookie_stays_there(browser: FlaskClient, key: KeyMaker) -> None:

@@ -1,36 +1,23 @@
 """Decide what only an operator can find out, and send again what was not sent: `turnloom redrive`."""
 
-from dataclasses import fields
 from typing import Any
 from uuid import UUID
 
 import click
 import orjson
+from pydantic import ValidationError
 
 from turnloom.models.connections.database import snapshot, statement, transaction
-from turnloom.models.errors import ToolFailed
-from turnloom.models.ledger import callbacks, conversations, dead_letters, deliveries, steps, tenants
-from turnloom.models.ledger.dead_letters import DeadLetter, Decision
-from turnloom.models.tables.steps import StepRow
-from turnloom.planner.plan.references import resolve_args
+from turnloom.models.contracts.dead_letter import DeadLetter, StepDecision
+from turnloom.models.errors import NotFound
+from turnloom.models.ledger import callbacks, dead_letters, deliveries, tenants, turns
+from turnloom.models.runtime.operators import Operator
+from turnloom.models.runtime.value_faults import faults_of
 from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.workers.cli.user_name import user_name
 from turnloom.workers.dispatch import dispatch_deliveries, send
-from turnloom.workers.running.step_call import idempotency_key
+from turnloom.workers.turns.called_step import called_step
 from turnloom.workers.turns.turn_events import committing
-
-_SHOWN = (
-    "tool",
-    "effect",
-    "status",
-    "attempt",
-    "worker",
-    "started_at",
-    "finished_at",
-    "fallbacks",
-    "result",
-    "error",
-)
 
 
 @click.group
@@ -51,7 +38,7 @@ def list_dead_letters(tenant_name: str | None, limit: int, as_json: bool) -> Non
     with transaction() as db:
         tenant_id = tenants.find(db, tenant_name).id if tenant_name else None
         found = dead_letters.newest(db, tenant_id, limit)
-    print_rows([field.name for field in fields(DeadLetter)], [vars(letter) for letter in found], as_json=as_json)
+    print_rows([*DeadLetter.model_fields], [letter.model_dump(mode="json") for letter in found], as_json=as_json)
 
 
 @redrive.command("show")
@@ -61,12 +48,10 @@ def list_dead_letters(tenant_name: str | None, limit: int, as_json: bool) -> Non
 def show_step(turn_id: UUID, step_id: str, as_json: bool) -> None:
     """Show a step, with the arguments and the idempotency key of the call to its backend."""
     with snapshot() as db:
-        turn, step = dead_letters.get_step(db, turn_id, step_id)
-        conversation = conversations.get(db, turn.tenant_id, turn.conversation_id)
-        others = steps.of_turn(db, turn_id)
-    called = None if conversation.erased_at else _call(step, others)
-    ids = {"turn_id": turn.id, "turn_status": turn.status, "conversation_id": conversation.id, "step": step.id}
-    shown = ids | {name: getattr(step, name) for name in _SHOWN} | {"call": called}
+        turn = turns.get(db, turn_id)
+        if turn is None:
+            raise NotFound(f"there is no turn {turn_id}")
+        shown = called_step(db, turn, step_id).model_dump(mode="json")
     if as_json:
         print_json(shown)
         return
@@ -76,16 +61,6 @@ def show_step(turn_id: UUID, step_id: str, as_json: bool) -> None:
 
 def _readable(value: Any) -> Any:
     return orjson.dumps(value).decode() if isinstance(value, dict | list) else value
-
-
-def _call(step: StepRow, others: list[StepRow]) -> dict[str, Any] | None:
-    """Return the arguments of the step's call; None if they could not be made, so that there was no call."""
-    results = {other.id: other.result for other in others if other.id in step.inputs and other.status == "succeeded"}
-    try:
-        args = resolve_args(step.args, results)
-    except (LookupError, ToolFailed):
-        return None
-    return {"args": args, "idempotency_key": idempotency_key(step.turn_id, step.id, args)}
 
 
 def _result(_context: click.Context, _parameter: click.Parameter, value: str | None) -> dict[str, Any] | None:
@@ -108,13 +83,14 @@ def _result(_context: click.Context, _parameter: click.Parameter, value: str | N
 @click.option("--note", default=None, help="How you found out; kept in the audit log.")
 @click.option("--by", default=user_name, show_default="your user name", help="Who decides; kept in the audit log.")
 @json_option
-def decide_step(turn_id: UUID, step_id: str, *, as_json: bool, **found_out: Any) -> None:
+def decide_step(turn_id: UUID, step_id: str, *, by: str, as_json: bool, **found_out: Any) -> None:
     """Record the outcome of a step whose outcome is unknown. This calls nothing again and changes no reply."""
-    decision = Decision(**found_out)
-    if decision.status == "failed" and decision.result is not None:
-        raise click.UsageError("a step that failed has no result")
+    try:
+        decision = StepDecision(**found_out)
+    except ValidationError as error:
+        raise click.UsageError(faults_of(error, "the decision")) from None
     with committing(turn_id) as committed, transaction() as db:
-        committed(dead_letters.decide(db, turn_id, step_id, decision))
+        committed(dead_letters.decide(db, turn_id, step_id, decision, Operator(name=by)))
     if as_json:
         print_json({"turn_id": turn_id, "step": step_id, "status": decision.status})
     else:
@@ -133,7 +109,7 @@ def send_part(turn_id: UUID, part: int, by: str, as_json: bool) -> None:
     first.
     """
     with statement() as db:
-        deliveries.redrive(db, turn_id, part, by)
+        deliveries.redrive(db, turn_id, part, Operator(name=by))
     dispatch_deliveries([turn_id])
     if as_json:
         print_json({"turn_id": turn_id, "part": part, "status": "pending"})
@@ -148,7 +124,7 @@ def send_part(turn_id: UUID, part: int, by: str, as_json: bool) -> None:
 def send_callback(turn_id: UUID, by: str, as_json: bool) -> None:
     """Send the callback of a turn again, after it was given up. It is tried for another day."""
     with statement() as db:
-        callbacks.redrive(db, turn_id, by)
+        callbacks.redrive(db, turn_id, Operator(name=by))
     send("call_back", turn_id, queue="deliver")
     if as_json:
         print_json({"turn_id": turn_id, "status": "pending"})

@@ -13,13 +13,13 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from turnloom.models.connections.database import snapshot, transaction
+from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.base import rfc3339
 from turnloom.models.contracts.fault_file import read_fault_file
 from turnloom.models.contracts.replay import ReplayReport
 from turnloom.models.contracts.replay_request import ReplayRequest, ReplayView
 from turnloom.models.errors import Invalid
-from turnloom.models.ledger import replays
+from turnloom.models.ledger import foreign, replays
 from turnloom.models.ledger.replays import ReplayProgress
 from turnloom.models.runtime.value_faults import faults_of
 from turnloom.tools.command_output import json_option, print_json, print_rows
@@ -172,7 +172,7 @@ def import_file(file: BinaryIO, tenant_name: str | None, as_json: bool) -> None:
     """
     tenant_id, found = tenant_of(tenant_name), _conversations(file)
     with transaction(tenant_id) as db:
-        replays.keep(db, tenant_id, [(each, began_at(each)) for each in found])
+        foreign.keep(db, tenant_id, [(each, began_at(each)) for each in found])
     turns = sum(len(each.turns) for each in found)
     if as_json:
         print_json({"conversations": len(found), "turns": turns})
@@ -214,9 +214,8 @@ def _found(tenant_id: UUID, replay_id: UUID) -> ReplayProgress:
 
 
 def _report(tenant_id: UUID, replay_id: UUID) -> tuple[ReplayView, ReplayReport]:
-    with snapshot(tenant_id) as db:
-        found = replays.progress(db, tenant_id, replay_id)
-        return view_of(found), report_of(db, found, enabled_tools().tools)
+    found = _found(tenant_id, replay_id)
+    return view_of(found), report_of(found, enabled_tools().tools)
 
 
 def _show(found: ReplayProgress, *, as_json: bool) -> None:

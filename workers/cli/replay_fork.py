@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from turnloom.models.contracts.fault_file import read_fault_file
 from turnloom.models.contracts.recorded import RecordedConversation
+from turnloom.models.contracts.replay import ReplayedTurn
 from turnloom.models.contracts.replay_request import ReplayOptions
 from turnloom.models.errors import InvalidPlan
 from turnloom.models.runtime.value_faults import faults_of
@@ -18,8 +19,9 @@ from turnloom.workers.cli.replay_options import source_options, tenant_of, tenan
 from turnloom.workers.replay import requests
 from turnloom.workers.replay.recorded_turns import conversation_of
 from turnloom.workers.replay.report_table import show_turn
-from turnloom.workers.replay.rerun import RerunTurn, TurnChanges, rerun
+from turnloom.workers.replay.rerun import rerun
 from turnloom.workers.replay.setting import Setting
+from turnloom.workers.replay.turn_changes import TurnChanges
 from turnloom.workers.turns.process_parts import llm, registry
 
 
@@ -85,15 +87,15 @@ def fork(turn_id: UUID, tenant_name: str | None, as_json: bool, prompts: Path | 
     for name in made.unused:
         click.echo(f"the result for step {name!r} was not used: the step made no call", err=True)
     if as_json:
-        print_json(made.turn.model_dump(mode="json"))
+        print_json(made.model_dump(mode="json"))
     else:
-        show_turn(made.turn)
-    raise SystemExit(1 if made.turn.outcome == "failed" else 0)
+        show_turn(made)
+    raise SystemExit(1 if made.outcome == "failed" else 0)
 
 
 def _made(
     conversation: RecordedConversation, turn_id: UUID, changes: TurnChanges, setting: Setting, options: ReplayOptions
-) -> RerunTurn:
+) -> ReplayedTurn:
     try:
         return rerun(conversation, str(turn_id), changes, setting, options)
     except InvalidPlan as error:

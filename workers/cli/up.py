@@ -6,12 +6,13 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 from rich.console import Console
 from rich.text import Text
 
+from turnloom.models.contracts.fault_file import FaultFile, read_fault_file
 from turnloom.models.runtime.service_urls import shown_url
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.embedded.foreground import foreground
@@ -39,7 +40,20 @@ _ROOM = f"[default: 2 on a machine with {_CORES_FOR_TWO} cores, else 1]"
 @click.option("--planners", type=click.IntRange(1, 16), help=f"Worker processes that plan and answer. {_ROOM}")
 @click.option("--flower", is_flag=True, help="Show queues, workers and tasks in Flower.")
 @click.option("--flower-port", type=click.IntRange(0, 65535), default=5555, show_default=True, help="Port of Flower.")
-def up(data_dir: Path | None, ephemeral: bool, flower: bool, flower_port: int, **parts: int | None) -> None:
+@click.option(
+    "--faults",
+    "fault_file",
+    type=click.File(encoding="utf-8"),
+    help="A fault file: tool calls fail, messages come twice and processes die as it says, the same each time.",
+)
+def up(
+    data_dir: Path | None,
+    ephemeral: bool,
+    flower: bool,
+    flower_port: int,
+    fault_file: TextIO | None,
+    **parts: int | None,
+) -> None:
     """Run everything on this machine: Postgres, Valkey, the API, the workers."""
     if ephemeral and data_dir:
         raise click.UsageError("--ephemeral keeps nothing; leave out --data-dir")
@@ -49,7 +63,8 @@ def up(data_dir: Path | None, ephemeral: bool, flower: bool, flower_port: int, *
     # A second process goes on when the first one freezes. With fewer cores it would only slow the first one down.
     room = 2 if (os.cpu_count() or 1) >= _CORES_FOR_TWO else 1
     wanted: dict[str, Any] = {name: room if number is None else number for name, number in parts.items()}
-    options = replace(StackOptions(data_dir=home, flower_port=shown), **wanted)
+    faults = read_fault_file(fault_file.read()) if fault_file else None
+    options = replace(StackOptions(data_dir=home, flower_port=shown, faults=faults), **wanted)
     with suppress(KeyboardInterrupt), foreground(options, show_part) as stack:
         Console(soft_wrap=True).print(banner(stack, ready_in_s=time.monotonic() - began))
         while True:
@@ -75,7 +90,15 @@ def banner(stack: Stack, *, ready_in_s: float) -> Text:
         "language model": llm if settings().offline else shown_url(settings().openai_base_url or settings().llm_model),
         "data": f"{home.path}{' (removed at the end)' if home.ephemeral else ''}",
         "logs": str(home.logs),
+        **({"goes wrong": _summary(stack.options.faults)} if stack.options.faults else {}),
         "another shell": f". {stack.environment_file} && turnloom chat",
     }
     parts = [part for name, value in facts.items() for part in ((f"{name:<16}", "bold"), f"{value}\n")]
     return Text.assemble(*parts, end="")
+
+
+def _summary(file: FaultFile) -> str:
+    """Return how much goes wrong."""
+    counts = {"tool faults": file.faults, "duplicates": file.duplicates, "restarts": file.restarts}
+    parts = [f"{len(listed)} {name}" for name, listed in counts.items() if listed]
+    return f"on purpose, with the seed {file.seed}: {', '.join(parts)}"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
@@ -16,7 +17,9 @@ from typing import Self, cast
 
 import httpx2
 
+from turnloom.models.contracts.fault_file import FaultFile
 from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.fault_folder import make_fault_folder
 from turnloom.models.runtime.settings import Placement, settings
 from turnloom.tools.packs.hotel.settings import HotelSettings
 from turnloom.workers.broker.command_lines import (
@@ -28,6 +31,7 @@ from turnloom.workers.broker.command_lines import (
 )
 from turnloom.workers.embedded.forks import ForkedProcess, Preloader, preloading
 from turnloom.workers.embedded.home import ApiAccess
+from turnloom.workers.embedded.injection import Injection, check_names
 from turnloom.workers.embedded.process import Process, Program, launch_command
 from turnloom.workers.embedded.progress import Told, tell_nobody, timed
 from turnloom.workers.embedded.servers import EmbeddedServer, EmbeddedServers, free_port, is_free
@@ -60,6 +64,8 @@ class StackOptions:
     """Port of Flower; 0 chooses a free one, None leaves Flower out."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Further environment variables for the processes."""
+    faults: FaultFile | None = None
+    """What goes wrong once the stack is ready."""
 
 
 class Stack:
@@ -77,8 +83,11 @@ class Stack:
         self.processes: dict[str, Process] = {}
         self.closing = False
         self._socket: socket.socket | None = None
+        self._injection = ExitStack()
 
     def __enter__(self) -> Self:
+        if self.options.faults:
+            check_names(self.options.faults, [*self._web_names(), *self._celery_commands()])
         given = settings().model_fields_set
         # The preloader loads while Postgres starts and the database is migrated.
         with preloading(len(self._celery_commands()), self.options.settings) as preloader:
@@ -103,6 +112,7 @@ class Stack:
     def close(self) -> None:
         """Let every process finish its work, then stop the servers. Leaves no process and no pid file."""
         self.closing = True
+        self._injection.close()
         deadline = time.monotonic() + _FINISH_TIMEOUT_S
         for process in self.processes.values():
             process.ask_to_stop()
@@ -163,10 +173,11 @@ class Stack:
             "TURNLOOM_SECRET_KEYS": json.dumps(settings().secret_keys or [self.servers.home.secrets.secret_key]),
             "TURNLOOM_RUN_DIR": str(self.servers.home.path / "pulses"),
             "TURNLOOM_PACKS": json.dumps(list(dict.fromkeys([*settings().packs, "sim"]))),
-            **({} if flower_port is None else _FLOWER_SETTINGS),
+            **({"TURNLOOM_FLOWER_URL": self.flower_url, **_FLOWER_SETTINGS} if self.flower_url else {}),
             **self.options.settings,
         }
-        forks = preloader.fork(self.environment, self.servers.home.logs / "preloader.log") if preloader else []
+        self._of_processes = self.environment | self._going_wrong()
+        forks = preloader.fork(self._of_processes, self.servers.home.logs / "preloader.log") if preloader else []
         # The socket outlives every web server: the next one answers clients that connect while none runs.
         self._socket = socket.create_server((_HOST, port), backlog=_BACKLOG)
         web, workers = self._web_programs(self._socket.fileno()), self._programs(flower_port, forks)
@@ -181,6 +192,31 @@ class Stack:
             self._wait_for("flower", "Flower", f"{self.flower_url}/healthcheck")
         reached = {"TURNLOOM_API_URL": self.url, "TURNLOOM_API_KEY": self.dev_key}
         self.servers.home.publish(ApiAccess(self.url, self.dev_key), {**self.environment, **reached})
+        if self.options.faults:
+            self._injection.enter_context(self.inject(self.options.faults))
+
+    def inject(self, file: FaultFile) -> Injection:
+        """Return a context in which processes of the running stack die, and messages come twice, as a file says.
+
+        Raises:
+            Invalid: it names a process or a queue that there is none of.
+        """
+        return Injection(file, self.processes, self.redis_url, self._crash_at)
+
+    @property
+    def _crash_at(self) -> Path:
+        given = self.options.settings.get("TURNLOOM_CRASH_AT")
+        return Path(given) if given else self.servers.home.path / "crash_at"
+
+    def _going_wrong(self) -> dict[str, str]:
+        """Return the settings by which the processes, and no others, read the fault file; none without one."""
+        if self.options.faults is None:
+            return {}
+        folder = self.servers.home.path / "faults"
+        make_fault_folder(folder, self.options.faults)
+        self._crash_at.write_text("")  # a stack that was killed may have left points in it
+        crash_at = {"TURNLOOM_CRASH_AT": str(self._crash_at)} if self.options.faults.crash_points else {}
+        return {"TURNLOOM_FAULTS": str(folder), **crash_at}
 
     def _wait_for(self, process: str, part: str, url: str) -> None:
         # One client serves all checks: making one reads all of the machine's certificate authorities.
@@ -208,13 +244,15 @@ class Stack:
     def _web_programs(self, listening: int) -> list[Program]:
         """Return the web servers. `listening` is the file number of the API's socket."""
         command = web_command(bind=f"fd://{listening}", processes=1)
-        names = ["web", *(f"web-{number}" for number in range(2, self.options.webs + 1))]
-        ours = partial(Program, environment=self.environment, command=command, is_watched=True, files=(listening,))
-        return [ours(name=name) for name in names]
+        ours = partial(Program, environment=self._of_processes, command=command, is_watched=True, files=(listening,))
+        return [ours(name=name) for name in self._web_names()]
+
+    def _web_names(self) -> list[str]:
+        return ["web", *(f"web-{number}" for number in range(2, self.options.webs + 1))]
 
     def _programs(self, flower_port: int | None, forks: Sequence[ForkedProcess]) -> list[Program]:
         """Return the programs that need the database's tables: beat, the workers, and Flower."""
-        ours = partial(Program, environment=self.environment)
+        ours = partial(Program, environment=self._of_processes)
         programs = [
             ours(name=name, command=command, is_watched=True, fork=fork)
             for (name, command), fork in zip_longest(self._celery_commands().items(), forks)

@@ -1,8 +1,9 @@
 """A replay as it is shown: its progress, and its report once it has ended."""
 
 from collections.abc import Iterator, Mapping
+from uuid import UUID
 
-from turnloom.models.connections.database import Transaction
+from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.replay import ReplayedTurn, ReplayReport
 from turnloom.models.contracts.replay_request import ReplayOptions, ReplayView, about
 from turnloom.models.errors import Conflict
@@ -34,8 +35,15 @@ def view_of(found: ReplayProgress, made: ReplayReport | None = None) -> ReplayVi
     )
 
 
-def report_of(db: Transaction, found: ReplayProgress, tools: Mapping[str, Tool]) -> ReplayReport:
+def forked_turn(found: ReplayProgress) -> ReplayedTurn | None:
+    """Return the turn of a fork; None if it was not run, or erased since."""
+    return next(_turns(found.replay.tenant_id, found.replay.id), None)
+
+
+def report_of(found: ReplayProgress, tools: Mapping[str, Tool]) -> ReplayReport:
     """Return the report of a replay that has ended. The same conversations and options give the same report.
+
+    It takes longer than a transaction may last, above all in a process that runs behind others. So it begins its own.
 
     Raises:
         Conflict: it has not ended.
@@ -45,9 +53,16 @@ def report_of(db: Transaction, found: ReplayProgress, tools: Mapping[str, Tool])
         raise Conflict(f"the replay still runs: {found.done} of {found.conversations} conversations are done")
     options = ReplayOptions.model_validate(row.options)
     shows_same = options.turn_id is not None
-    return report(_turns(db, found), tools, about(options), options.max_different, shows_same=shows_same)
+    turns = _turns(row.tenant_id, row.id)
+    return report(turns, tools, about(options), options.max_different, shows_same=shows_same)
 
 
-def _turns(db: Transaction, found: ReplayProgress) -> Iterator[ReplayedTurn]:
-    for turns in replays.results(db, found.replay.tenant_id, found.replay.id):
-        yield from map(ReplayedTurn.model_validate, turns)
+def _turns(tenant_id: UUID, replay_id: UUID) -> Iterator[ReplayedTurn]:
+    after = 0
+    while True:
+        with transaction(tenant_id) as db:
+            read = replays.results(db, tenant_id, replay_id, after)
+        if not read:
+            return
+        yield from (ReplayedTurn.model_validate(turn) for _, turns in read for turn in turns)
+        after, _ = read[-1]

@@ -11,7 +11,7 @@ from turnloom.models.contracts.foreign import ForeignConversation
 from turnloom.models.contracts.override import LARGEST_TEXT, NO_OVERRIDES
 from turnloom.models.contracts.replay_request import ReplayOptions, ReplayRequest
 from turnloom.models.errors import Invalid, NotFound
-from turnloom.models.ledger import recorded, replays
+from turnloom.models.ledger import foreign, recorded, replays
 from turnloom.models.ledger.override_cache import read_overrides
 from turnloom.models.ledger.replays import NewConversation
 from turnloom.models.runtime.settings import settings
@@ -38,7 +38,7 @@ def make(tenant_id: UUID, request: ReplayRequest, *, by_operator: bool = False) 
     texts = texts_with(tenant_id, request.prompts)
     _check_agent(request, texts)
     if not by_operator:
-        _check_model(request)
+        check_model(request.model)
     options = ReplayOptions(
         **request.model_dump(include=set(ReplayOptions.model_fields) & set(ReplayRequest.model_fields)),
         texts=texts,
@@ -49,7 +49,9 @@ def make(tenant_id: UUID, request: ReplayRequest, *, by_operator: bool = False) 
     if not listed:
         raise NotFound("there is no recorded conversation of this time and agent")
     with transaction(tenant_id) as db:
-        replay_id = replays.make(db, tenant_id, options.model_dump(mode="json"), listed)
+        # Of a fault file a replay reads the faults of calls only, and a worker of the release before knows no others.
+        written = options.model_dump(mode="json", exclude={"faults": {"duplicates", "restarts"}})
+        replay_id = replays.make(db, tenant_id, written, listed)
     dispatch(replay_id, len(listed))
     return replay_id
 
@@ -71,6 +73,17 @@ def texts_with(tenant_id: UUID, changed: dict[str, str]) -> dict[str, str]:
     if refused := [made.refused[name] for name in sorted(changed) if name in made.refused]:
         raise Invalid("; ".join(refused))
     return texts
+
+
+def check_model(name: str | None) -> None:
+    """Refuse a language model that the settings do not name.
+
+    Raises:
+        Invalid: there is none of this name.
+    """
+    if name not in (None, *settings().llm_names):
+        allowed = ", ".join(settings().llm_names)
+        raise Invalid(f"there is no language model {name!r}; TURNLOOM_LLM_MODELS allows {allowed}")
 
 
 def tailored(texts: Mapping[str, str]) -> Tailored:
@@ -110,7 +123,7 @@ def _listed(tenant_id: UUID, request: ReplayRequest) -> list[NewConversation]:
     when = (request.since, request.until, request.agent)
     with transaction(tenant_id) as db:
         found = recorded.find(db, tenant_id, *when, request.last)
-        kept = replays.kept(db, tenant_id, *when) if request.last is None else []
+        kept = foreign.kept(db, tenant_id, *when) if request.last is None else []
     return [NewConversation(each) for each in found] + [_foreign(each) for each in kept]
 
 
@@ -128,12 +141,6 @@ def _check_agent(request: ReplayRequest, texts: Mapping[str, str]) -> None:
             tailored(texts).agents.get(request.agent)
         except NotFound as error:
             raise Invalid(str(error)) from error
-
-
-def _check_model(request: ReplayRequest) -> None:
-    if request.model not in (None, *settings().llm_names):
-        allowed = ", ".join(settings().llm_names)
-        raise Invalid(f"there is no language model {request.model!r}; TURNLOOM_LLM_MODELS allows {allowed}")
 
 
 def _foreign(conversation: ForeignConversation) -> NewConversation:

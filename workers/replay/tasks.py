@@ -4,7 +4,6 @@ A task works for some seconds and then sends itself again, so that replays share
 leases: those of a worker that was killed are replayed by others, and give the same result.
 """
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.foreign import ForeignConversation
 from turnloom.models.contracts.recorded import RecordedConversation, RecordedTurn
 from turnloom.models.contracts.replay import ReplayedTurn
-from turnloom.models.contracts.replay_request import ReplayOptions
+from turnloom.models.contracts.replay_request import ForkChanges, ReplayOptions
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import recorded, replays
 from turnloom.models.ledger.replays import LEASE_S, ClaimedConversation
@@ -28,10 +27,11 @@ from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.broker.app import app
 from turnloom.workers.dispatch import queue_lengths, send
-from turnloom.workers.replay import requests
+from turnloom.workers.replay import forks, requests
 from turnloom.workers.replay.conversation_replay import not_replayed, replay, unreadable
 from turnloom.workers.replay.foreign import recorded_conversation
 from turnloom.workers.replay.ledger_source import read_conversation
+from turnloom.workers.replay.priority import yield_to_others
 from turnloom.workers.replay.reports import report_of
 from turnloom.workers.replay.result_sources import results_of
 from turnloom.workers.replay.setting import Setting
@@ -40,7 +40,6 @@ from turnloom.workers.turns.process_parts import llm, registry
 _SLICE_S = 10.0
 _MAX_ATTEMPTS = 5
 """A conversation whose workers were lost so often is not replayed again: it may be what kills them."""
-_NICENESS = 19
 _SENT_AGAIN = 16
 """Tasks that are sent for a replay that goes on, if none is waiting."""
 _MOST_WAITING = 200
@@ -53,7 +52,7 @@ _REPLAYS = 8
 def _yield_to_turns(sender: Any, **_: Any) -> None:
     """Let a worker that only replays run behind all others on its machine."""
     if set(sender.app.amqp.queues.consume_from) == {"replay"}:
-        os.nice(_NICENESS)
+        yield_to_others()
 
 
 @app.task(name="replay")
@@ -76,10 +75,11 @@ def replay_task(replay_id: str) -> None:
 def report_task(replay_id: str) -> None:
     """Make the report of a replay that has ended."""
     with transaction() as db:
-        row = replays.lock_unreported(db, UUID(replay_id))
-        if row is not None:
-            found = replays.progress(db, row.tenant_id, row.id)
-            row.report = report_of(db, found, registry().tools).model_dump(mode="json")
+        found = replays.unreported(db, UUID(replay_id))
+    if found is not None:
+        made = report_of(found, registry().tools).model_dump(mode="json")
+        with transaction() as db:
+            replays.keep_report(db, found, made)
 
 
 @app.task(name="resume_replays", send_events=False)
@@ -125,6 +125,9 @@ def _replayed(claimed: ClaimedConversation) -> list[ReplayedTurn]:
         return []  # it was erased
     if claimed.attempt > _MAX_ATTEMPTS:
         return not_replayed(conversation, f"its workers were lost in each of {_MAX_ATTEMPTS} attempts")
+    if options.fork is not None:
+        changes = ForkChanges.model_validate(claimed.content)
+        return forks.run(conversation, options.fork, changes, setting, options)
     return replay(conversation, setting, results_of(options, setting, conversation))
 
 
@@ -148,19 +151,20 @@ def _conversation(
     claimed: ClaimedConversation, options: ReplayOptions, setting: Setting
 ) -> RecordedConversation | None:
     """Return a conversation as it was recorded, with the turns to replay; None if there is none any more."""
-    if claimed.content is not None:
+    if claimed.content is not None and options.fork is None:
         foreign = ForeignConversation.model_validate(claimed.content)
         return recorded_conversation(foreign, options.agent or settings().default_agent, setting.tools)
     with transaction(claimed.tenant_id) as db:
         rows = recorded.read(db, claimed.tenant_id, claimed.conversation_id)
-        found = read_conversation(rows) if rows else None
-    return found and found.model_copy(update={"turns": [_in_time(turn, options) for turn in found.turns]})
+    found = read_conversation(rows) if rows else None
+    return found and found.model_copy(update={"turns": [_as_meant(turn, options) for turn in found.turns]})
 
 
-def _in_time(turn: RecordedTurn, options: ReplayOptions) -> RecordedTurn:
+def _as_meant(turn: RecordedTurn, options: ReplayOptions) -> RecordedTurn:
     """Return a turn that is replayed only if the request means it."""
     is_meant = options.agent in (None, turn.record.agent) and requests.is_in_time(turn.record.at, options)
-    is_meant = is_meant and options.turn_id in (None, turn.turn_id)
+    only = options.fork.turn_id if options.fork else options.turn_id
+    is_meant = is_meant and only in (None, turn.turn_id)
     return turn if is_meant else turn.model_copy(update={"is_replayed": False})
 
 

@@ -5,14 +5,11 @@ If it may not be asked, because the user has taken access back or the service's 
 unknown.
 """
 
-import hashlib
 import time
 from dataclasses import replace
 from functools import partial
 from typing import Any
 from uuid import UUID
-
-import orjson
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.errors import NotFound, ToolFailed, Unavailable
@@ -23,7 +20,7 @@ from turnloom.models.ledger.steps import ClaimedStep, FinishedStep, TurnFacts
 from turnloom.models.runtime.logging import log
 from turnloom.planner.plan.references import holds, resolve_args
 from turnloom.tools import runner
-from turnloom.tools.call_identity import call_hash
+from turnloom.tools.call_identity import call_hash, idempotency_key
 from turnloom.tools.context import ToolContext
 from turnloom.tools.guards import Guards
 from turnloom.tools.guards.access import account_of
@@ -174,12 +171,6 @@ def only_reads(step: ClaimedStep) -> bool:
     names = {step.tool, *(fallback["tool"] for fallback in step.fallbacks)}
     tools = [tool for name, tool in registry().tools.items() if name in names]
     return len(tools) == len(names) and all(tool.effect == "read" and not tool.requires_approval for tool in tools)
-
-
-def idempotency_key(turn_id: UUID, step_id: str, args: dict[str, Any]) -> str:
-    """Return the key of a call: the same for the same turn, step and arguments, whatever the attempt."""
-    canonical = orjson.dumps(args, option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(f"{turn_id}|{step_id}|".encode() + canonical).hexdigest()[:40]
 
 
 def _is_lost(step: ClaimedStep, tool: Tool) -> bool:

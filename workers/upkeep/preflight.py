@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from turnloom.models.errors import Misconfigured
+from turnloom.models.runtime.fault_folder import refuse_faults
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import load_agents
@@ -17,11 +18,12 @@ _TOOLS_ONLY = frozenset({"tools.cpu"})
 
 
 def check_parts() -> None:
-    """Read agents, playbooks, packs, MCP servers and hooks.
+    """Read agents, playbooks, packs, MCP servers and hooks, and refuse faults that are meant for an embedded stack.
 
     Raises:
         TurnloomError: one of them is wrong; the message names it.
     """
+    refuse_faults()
     folder = settings().prompts_dir
     agents = load_agents(folder / "agents")
     if not agents.profiles:

@@ -24,19 +24,18 @@ $$;
 -- Nothing is locked, so that a few too many may be out where several processes count at once; the same holds of
 -- hot.handed_out. Their order is that of the index: without it Postgres, which takes a long backlog for as many turns
 -- sent, would rather read the table until it has enough. And one plan serves every window: to plan anew for each costs
--- ten times what the counting does.
-create function hot.line_room(p_line bigint, p_user_window int) returns int language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+-- ten times what the counting does. Who calls from outside sees to both.
+create function hot.line_room(p_line bigint, p_user_window int) returns int language plpgsql as $$
 begin
   return case when p_user_window > 0 then p_user_window - (select count(*) from (
     select from turns where line = p_line and status in ('queued', 'planning', 'running', 'responding')
                         and lined_up_at is not null order by line limit p_user_window) taken) end;
 end $$;
 
--- How many turns of a tenant and class are handed to the planners. Counts at most `p_most`. Without sorting, only the
--- index has their order; to Postgres, while it has no statistics, an index of all of the tenant's turns looks as good.
-create function hot.handed_out(p_tenant uuid, p_priority text, p_most int) returns int language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_sort = off as $$
+-- How many turns of a tenant and class are handed to the planners. Counts at most `p_most`. Without sorting, which the
+-- functions called from outside switch off, only the index has their order; to Postgres, while it has no statistics, an
+-- index of all of the tenant's turns looks as good.
+create function hot.handed_out(p_tenant uuid, p_priority text, p_most int) returns int language plpgsql as $$
 begin
   return (select count(*) from (
     select from turns where tenant_id = p_tenant and status in ('queued', 'planning', 'running', 'responding')
@@ -166,7 +165,8 @@ end $$;
 
 -- The same as hot.release for all tenants, and for turns that are due by now; only one process at a time does so.
 -- Out: the ids of the turns that are the caller's to dispatch.
-create function hot.release_due(p_windows jsonb) returns setof uuid language plpgsql as $$
+create function hot.release_due(p_windows jsonb) returns setof uuid language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_sort = off as $$
 declare
   v_tenant uuid := '00000000-0000-0000-0000-000000000000';
 begin
@@ -327,20 +327,26 @@ end $$;
 create type hot.opened as (outcome text, turn_id uuid, conversation_id text, seq int, is_sent boolean, closed jsonb);
 
 -- What has come of a message before. The outcome is null where it is new. The caller holds hot.message_lock.
+-- Nothing is joined, and the turn is asked for in an order that only its unique index has: to Postgres, while it has no
+-- statistics, to read all of the tenant's turns looks as good, and each message would.
 create function hot.known_message(p_tenant uuid, p_channel text, p_message_id text, p_body_hash bytea)
 returns hot.opened language plpgsql as $$
 declare
   o hot.opened;
+  v_body_hash bytea;
 begin
-  select case when known.body_hash = p_body_hash then 'repeated' else 'mismatched' end, x.id, x.conversation_id, x.seq,
-         false
-    into o.outcome, o.turn_id, o.conversation_id, o.seq, o.is_sent
-    from (select y.id, y.body_hash from turns y
-           where y.tenant_id = p_tenant and y.channel = p_channel and y.message_id = p_message_id
-           union all
-          select m.turn_id, m.body_hash from merged_messages m
-           where m.tenant_id = p_tenant and m.channel = p_channel and m.message_id = p_message_id) known
-    join turns x on x.id = known.id;
+  select y.id, y.body_hash into o.turn_id, v_body_hash from turns y
+   where y.tenant_id = p_tenant and (y.channel, y.message_id) >= (p_channel, p_message_id)
+     and (y.channel, y.message_id) <= (p_channel, p_message_id) order by y.channel, y.message_id limit 1;
+  if not found then
+    select m.turn_id, m.body_hash into o.turn_id, v_body_hash from merged_messages m
+     where m.tenant_id = p_tenant and m.channel = p_channel and m.message_id = p_message_id;
+  end if;
+  if o.turn_id is not null then
+    o.outcome := case when v_body_hash = p_body_hash then 'repeated' else 'mismatched' end;
+    o.is_sent := false;
+    select x.conversation_id, x.seq into o.conversation_id, o.seq from turns x where x.id = o.turn_id;
+  end if;
   return o;
 end $$;
 
@@ -354,8 +360,7 @@ $$;
 
 -- Whether as many turns of a message's user as may be wait for the user's others. `p_most`: how many may; null: any
 -- number, and none is counted. Without sorting, for the reason of hot.handed_out.
-create function hot.is_crowded(p_turn turns, p_most int) returns boolean language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_sort = off as $$
+create function hot.is_crowded(p_turn turns, p_most int) returns boolean language plpgsql as $$
 declare
   t turns := p_turn;
 begin
@@ -568,6 +573,7 @@ end $$;
 
 -- Opens turns: [`p_new` of hot.open_turn], in the order of their conversations.
 create function hot.open_turns(p_turns jsonb, p_lease_ms int, p_windows jsonb, p_may_wait boolean)
-returns setof hot.opened language sql as $$
+returns setof hot.opened language sql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_sort = off as $$
   select o.* from jsonb_array_elements(p_turns) new, hot.open_turn(new, p_lease_ms, p_windows, p_may_wait) o
 $$;

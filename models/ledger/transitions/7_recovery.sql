@@ -230,8 +230,8 @@ $$;
 -- Records what an operator has found out about a call of unknown outcome. Nothing is called, and a reply that was sent
 -- does not change.
 -- Null: there is no such step. Out: {status: of the step before, events: null where that was not unknown}.
-create function hot.decide_step(p_turn uuid, p_step text, p_status text, p_result jsonb, p_note text, p_by text)
-returns jsonb language plpgsql as $$
+create function hot.decide_step(p_turn uuid, p_step text, p_status text, p_result jsonb, p_note text, p_key uuid,
+                                p_by text) returns jsonb language plpgsql as $$
 declare
   t turns;
   s steps;
@@ -249,8 +249,8 @@ begin
                    'code', coalesce(s.error ->> 'code', 'INTERNAL_ERROR'),
                    'message', coalesce(nullif(p_note, ''), 'an operator found that it had not taken effect')) end
    where turn_id = p_turn and id = p_step returning * into s;
-  perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'step.decided', jsonb_build_object(
-    'step', s.id, 'tool', s.tool, 'status', s.status, 'by', p_by, 'note', p_note));
+  perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'step.decided', jsonb_strip_nulls(jsonb_build_object(
+    'step', s.id, 'tool', s.tool, 'status', s.status, 'note', p_note) || hot.who(p_key, p_by)));
   return jsonb_build_object('status', 'unknown', 'events', hot.append_events(t, jsonb_build_array(
     hot.step_finished(s.id, s.tool, s.status, s.error, jsonb_build_object('attempt', s.attempt))), clock_timestamp()));
 end $$;

@@ -175,7 +175,8 @@ end $$;
 -- reject}. What is none opens a turn; what chooses from a question opens one with the words of the choice.
 -- Out: hot.answer_request, {repeated: true}, {strange: true} (the button was not shown in this conversation), or
 -- {opened: hot.opened}.
-create function hot.take_answer(p_new jsonb, p_lease_ms int, p_windows jsonb) returns jsonb language plpgsql as $$
+create function hot.take_answer(p_new jsonb, p_lease_ms int, p_windows jsonb) returns jsonb language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_sort = off as $$
 declare
   t turns := jsonb_populate_record(null::turns, p_new);
   d deliveries;

@@ -72,7 +72,7 @@ end $$;
 
 -- Lets a callback that was given up be sent again, for another day.
 -- Null: the turn has none. Out: its status before; only if that is `failed`, anything has changed.
-create function hot.redrive_callback(p_turn uuid, p_by text) returns text language plpgsql as $$
+create function hot.redrive_callback(p_turn uuid, p_key uuid, p_by text) returns text language plpgsql as $$
 declare
   t turns;
   c callbacks;
@@ -88,6 +88,7 @@ begin
   update callbacks set status = 'pending', failures = 0, answer = null, error = null, finished_at = null,
          queued_at = v_at, due_at = v_at
    where turn_id = p_turn and tenant_id = c.tenant_id;
-  perform hot.append_audit(t.tenant_id, t.conversation_id, p_turn, 'callback.redriven', jsonb_build_object('by', p_by));
+  perform hot.append_audit(t.tenant_id, t.conversation_id, p_turn, 'callback.redriven',
+                           jsonb_strip_nulls(hot.who(p_key, p_by)));
   return c.status;
 end $$;

@@ -158,7 +158,8 @@ end $$;
 -- (for its message); outdated (a later change is known); changed, same, removed (see hot.change_piece); noted (a
 -- deletion of a message whose turn has begun); begun (an edit of such a message: nothing is recorded, and the caller
 -- opens a turn).
-create function hot.change_message(p_item jsonb, p_lease_ms int) returns jsonb language plpgsql as $$
+create function hot.change_message(p_item jsonb, p_lease_ms int) returns jsonb language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   i channel_items := jsonb_populate_record(null::channel_items, p_item);
   m channel_items;

@@ -59,7 +59,8 @@ end $$;
 -- {wait_ms} to send a part that has failed again, {body} to send this in place of it and of those after it; null if it
 -- is not to be sent again.
 -- Out: the turn of a part that is to be sent, or null.
-create function hot.note_receipt(p_item jsonb, p_again jsonb) returns uuid language plpgsql as $$
+create function hot.note_receipt(p_item jsonb, p_again jsonb) returns uuid language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   i channel_items := jsonb_populate_record(null::channel_items, p_item);
   d deliveries;
@@ -123,8 +124,8 @@ begin
   insert into deliveries (turn_id, part, tenant_id, conversation_id, channel, recipient, status, queued_at, due_at,
                           finished_at)
   select t.id, hot.next_part(t.id), t.tenant_id, t.conversation_id, t.channel, i.recipient,
-         case when i.is_unwanted then 'withheld' else 'pending' end, p_at, p_at + interval '2 seconds',
-         case when i.is_unwanted then p_at end
+         case when i.is_unwanted then 'withheld' else 'pending' end, p_at,
+         case when not i.is_unwanted then p_at + interval '2 seconds' end, case when i.is_unwanted then p_at end
     from (select m.recipient, not p_is_told or (t.ending = 'cancelled' and m.detail ? 'deleted') as is_unwanted
             from channel_items m where m.turn_id = t.id and m.kind = 'message'
            order by m.detail ? 'deleted', m.at desc, m.id desc limit 1) i
@@ -145,7 +146,8 @@ end $$;
 -- The next part for the recipient of a turn. Null: there is none, its time has not come, or somebody sends it.
 -- Out: its columns, {age_s: since it was queued, silent_s: since the person wrote last, reply: what is to be rendered,
 -- request: hot.shown_request, spoken: hot.spoken}.
-create function hot.next_delivery(p_turn uuid) returns jsonb language plpgsql stable as $$
+create function hot.next_delivery(p_turn uuid) returns jsonb language plpgsql stable
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   d deliveries;
   v_at timestamptz := clock_timestamp();
@@ -202,7 +204,8 @@ end $$;
 -- Claims a part that is the next of its recipient, in the commit before it is sent.
 -- Null: it is not the next, not due, or somebody else sends it. Out: {attempt, unsure: whether it may have been sent,
 -- begun_at: when it was first claimed}.
-create function hot.claim_delivery(p_turn uuid, p_part int, p_lease_ms int) returns jsonb language plpgsql as $$
+create function hot.claim_delivery(p_turn uuid, p_part int, p_lease_ms int) returns jsonb language plpgsql
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   d deliveries;
   v_at timestamptz;
@@ -227,7 +230,7 @@ end $$;
 -- be tried again, {wait_ms, unsure}; for `withheld` perhaps {body}, to be sent in place of it and of those after it.
 -- Null: the claim was lost. Out: the status of the part.
 create function hot.record_delivery(p_turn uuid, p_part int, p_attempt int, p_outcome jsonb)
-returns text language plpgsql as $$
+returns text language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   d deliveries;
   v_at timestamptz;
@@ -337,7 +340,7 @@ end $$;
 
 -- Lets a part that has failed, or whose outcome is unknown, be sent again, with those that were withheld because of it.
 -- Null: there is no such part. Out: its status before; only if that is `failed` or `unknown`, anything has changed.
-create function hot.redrive_delivery(p_turn uuid, p_part int, p_by text) returns text language plpgsql as $$
+create function hot.redrive_delivery(p_turn uuid, p_part int, p_key uuid, p_by text) returns text language plpgsql as $$
 declare
   d deliveries;
   v_at timestamptz;
@@ -354,8 +357,8 @@ begin
    where turn_id = p_turn and (part = p_part or (
          part > p_part and queued_at = d.queued_at and status = 'withheld'
          and error ->> 'code' = 'earlier_part_failed'));
-  perform hot.append_audit(d.tenant_id, d.conversation_id, d.turn_id, 'delivery.redriven', jsonb_build_object(
-    'part', p_part, 'status', d.status, 'by', p_by));
+  perform hot.append_audit(d.tenant_id, d.conversation_id, d.turn_id, 'delivery.redriven', jsonb_strip_nulls(
+    jsonb_build_object('part', p_part, 'status', d.status) || hot.who(p_key, p_by)));
   return d.status;
 end $$;
 

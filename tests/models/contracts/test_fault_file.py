@@ -1,8 +1,10 @@
 """Fault files are read strictly and strike the same calls each time."""
 
 import pytest
+from pydantic import ValidationError
 
 from turnloom.models.contracts.fault_file import FaultFile, ToolFault, read_fault_file
+from turnloom.models.contracts.replay_request import ReplayOptions
 from turnloom.models.errors import Invalid
 
 FILE = """
@@ -29,7 +31,20 @@ def test_a_fault_file_is_read() -> None:
         ("faults: [{tool: a, chance: 0.1, nth: 2, delay_ms: 1}]", "`chance` or `nth`"),
         ("faults: [{tool: a, error: {code: OTHER}}]", "faults.0.error.code"),
         ("faults: [{tool: a, delay_ms: 1, color: red}]", "faults.0.color"),
-        ("faults: []", "faults"),
+        ("faults: []", "names nothing that goes wrong"),
+        ("faults: [{tool: a, delay_ms: 1}]\nfault: []", "fault: Extra inputs"),
+        ("duplicates: [{chance: 0.1}]", "duplicates.0: Value error, say what comes twice"),
+        ("duplicates: [{queue: a, path: b}]", "either `queue` or `path`"),
+        ("duplicates: [{path: /v1/turns, within_ms: 5}]", "`within_ms` goes with `queue`"),
+        ("duplicates: [{queue: a, chance: 0.1, nth: 2}]", "`chance` or `nth`"),
+        ("restarts: [{after_s: 1}]", "restarts.0: Value error, say who dies"),
+        ("restarts: [{process: web}]", "`after_s` or `every_s`"),
+        ("restarts: [{process: web, after_s: 1, every_s: [1, 2]}]", "one of them"),
+        ("restarts: [{at: plan.recorded, after_s: 1}]", "only for a `process`"),
+        ("restarts: [{process: web, every_s: [2, 1]}]", "[shortest, longest]"),
+        ("restarts: [{process: web, every_s: [0, 0]}]", "above 0"),
+        ("restarts: [{process: web, after_s: 1, nth: 2}]", "`nth` goes with `at`"),
+        ("restarts: [{at: Plan Recorded}]", "restarts.0.at"),
         ("faults: [{tool: a", "not YAML"),
         ("just text", "file: "),
     ],
@@ -58,3 +73,21 @@ def test_the_nth_call() -> None:
     fault = FaultFile.model_validate({"faults": [{"tool": "*", "nth": 2, "delay_ms": 1}]}).faults[0]
 
     assert [fault.strikes("x", number, 0) for number in (1, 2, 3)] == [False, True, False]
+
+
+def test_crash_points_are_listed_in_order() -> None:
+    """Each is a line of the file that TURNLOOM_CRASH_AT names."""
+    file = read_fault_file("restarts: [{at: plan.recorded, nth: 3}, {process: web, after_s: 1}, {at: turn.claimed}]")
+
+    assert file.crash_points == ["plan.recorded 3", "turn.claimed"]
+
+
+def test_a_replay_needs_faults_of_calls() -> None:
+    """It simulates nothing else; a file that has something else beside them will do."""
+    restarts = {"restarts": [{"process": "web", "after_s": 1}]}
+
+    with pytest.raises(ValidationError, match="has no `faults` of tool calls"):
+        ReplayOptions.model_validate({"tools": "simulated", "faults": restarts})
+    ReplayOptions.model_validate(
+        {"tools": "simulated", "faults": {**restarts, "faults": [{"tool": "*", "delay_ms": 1}]}}
+    )

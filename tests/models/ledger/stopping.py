@@ -5,7 +5,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from tests.factories import step
+from tests.factories import running_turn, step
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.plan import FinalStepStatus
 from turnloom.models.contracts.turn import FinalTurnStatus, Reply
@@ -63,3 +63,18 @@ def view(turn_id: UUID | None) -> TurnRow:
 def statuses(turn_id: UUID) -> dict[str, str]:
     with transaction() as db:
         return {row.id: row.status for row in steps.of_turn(db, turn_id)}
+
+
+def undecided_turn(*, is_final: bool = True, conversation_id: str = "c1") -> UUID:
+    """Return a turn with a write of unknown outcome."""
+    plan = [step("a"), {**WRITE, "args": {"value": {"$from": "a.ms"}}}]
+    turn = running_turn(*plan, conversation_id=conversation_id)
+    claim(turn.id, "a")
+    record(turn.id, "a")
+    with transaction() as db:
+        db.execute(text("UPDATE steps SET result = '{\"ms\": 5}' WHERE id = 'a'"))
+    claim(turn.id, "w")
+    record(turn.id, "w", "unknown")
+    if is_final:
+        end(turn.id, turn.attempt + 1, "failed")
+    return turn.id

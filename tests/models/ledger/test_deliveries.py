@@ -24,6 +24,9 @@ from turnloom.models.contracts.turn import FinalTurnStatus, Reply
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.ledger import audit, conversations, dead_letters, deliveries, turns
 from turnloom.models.ledger.turns import Ending
+from turnloom.models.runtime.operators import Operator
+
+_ANN = Operator(name="ann")
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -196,7 +199,7 @@ def test_an_operator_sends_a_part_again() -> None:
         ]
 
     with statement() as db:
-        deliveries.redrive(db, turn, 1, "ann")
+        deliveries.redrive(db, turn, 1, _ANN)
 
     assert statuses(turn) == ["pending", "pending"]
     tenant_id = make_tenant()
@@ -211,9 +214,9 @@ def test_what_was_sent_is_not_sent_again() -> None:
     sent(turn)
 
     with statement() as db, pytest.raises(Conflict):
-        deliveries.redrive(db, turn, 1, "ann")
+        deliveries.redrive(db, turn, 1, _ANN)
     with statement() as db, pytest.raises(NotFound):
-        deliveries.redrive(db, turn, 2, "ann")
+        deliveries.redrive(db, turn, 2, _ANN)
 
 
 def test_erasing_a_conversation_erases_its_channel() -> None:

@@ -54,6 +54,24 @@ def test_customary_urls_are_taken(url: str) -> None:
     assert Settings.model_validate({"database_url": url}).database_url == url
 
 
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "ftp://flower.example", f"https://me:{NEEDLE}@flower.example", "flower.example:5555"]
+)
+def test_browsers_are_led_to_websites_only(url: str) -> None:
+    """A link runs no script, and shows no password."""
+    with pytest.raises(ValidationError) as refused:
+        Settings.model_validate({"flower_url": url})
+
+    assert NEEDLE not in f"{refused.value} {refused.value!r}"
+
+
+def test_a_website_may_lie_below_a_path() -> None:
+    """A slash at its end is left out, so that further parts can follow."""
+    assert Settings.model_validate({"flower_url": "https://ops.example/flower/"}).flower_url == (
+        "https://ops.example/flower"
+    )
+
+
 def test_what_is_shown_of_a_url_is_no_secret() -> None:
     """Name, password and query are left out."""
     assert shown_url("https://me:hunter2@llm.example:8443/v1?key=hunter2#x") == "https://llm.example:8443/v1"

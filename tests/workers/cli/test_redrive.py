@@ -6,10 +6,9 @@ from uuid import UUID
 
 import pytest
 from click.testing import CliRunner, Result
-from sqlalchemy import text
 
 from tests.factories import claim_turn, make_tenant, open_turn, queue_length, running_turn, step
-from tests.models.ledger.stopping import WRITE, claim, end, record, statuses, view
+from tests.models.ledger.stopping import statuses, undecided_turn, view
 from tests.turn_events import recorded_events
 from tests.workers.calling_back import final_turn, of_turn, send_due
 from turnloom.models.connections.database import statement, transaction
@@ -18,8 +17,8 @@ from turnloom.models.ledger import audit, conversations, turns
 from turnloom.models.ledger.turns import Ending
 from turnloom.models.runtime.secrets import new_key
 from turnloom.models.runtime.settings import settings
+from turnloom.tools.call_identity import idempotency_key
 from turnloom.workers.cli import main
-from turnloom.workers.running.step_call import idempotency_key
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -32,20 +31,6 @@ def run(*arguments: object) -> Result:
 def listed(*arguments: str) -> list[tuple[str, str | None, str]]:
     rows = json.loads(run("list", *arguments, "--json").stdout)
     return [(row["turn_id"], row["step"], row["code"]) for row in rows]
-
-
-def undecided_turn(*, is_final: bool = True) -> UUID:
-    """Return a turn with a write of unknown outcome."""
-    turn = running_turn(step("a"), {**WRITE, "args": {"value": {"$from": "a.ms"}}})
-    claim(turn.id, "a")
-    record(turn.id, "a")
-    with transaction() as db:
-        db.execute(text("UPDATE steps SET result = '{\"ms\": 5}' WHERE id = 'a'"))
-    claim(turn.id, "w")
-    record(turn.id, "w", "unknown")
-    if is_final:
-        end(turn.id, turn.attempt + 1, "failed")
-    return turn.id
 
 
 def broken_turn() -> UUID:

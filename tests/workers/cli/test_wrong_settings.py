@@ -50,6 +50,14 @@ def run(loaded_python: list[str]) -> Run:
         (["beat"], {"TURNLOOM_PROMPTS_DIR": "nowhere", "TURNLOOM_PLAN_MAX_STEPS": "0"}, 2, "TURNLOOM_PLAN_MAX_STEPS: "),
         (["web"], {"TURNLOOM_TRAVEL_LATENCY_MS": "-1"}, 2, "TURNLOOM_TRAVEL_LATENCY_MS: "),
         (["worker", "--queues", "plan"], {"TURNLOOM_PROMPTS_DIR": "nowhere"}, 2, "TURNLOOM_PROMPTS_DIR"),
+        (
+            ["worker", "--queues", "plan"],
+            {"TURNLOOM_FAULTS": "faults"},
+            2,
+            "TURNLOOM_FAULTS is set: it lets",
+        ),
+        (["web"], {"TURNLOOM_FAULTS": "faults"}, 2, "only `turnloom up --faults FILE` sets it"),
+        (["up"], {"TURNLOOM_FAULTS": "faults"}, 2, "Unset it"),
     ],
 )
 def test_a_mistake_is_one_sentence(
@@ -62,6 +70,29 @@ def test_a_mistake_is_one_sentence(
     assert lines[0].startswith("Error: ")
     assert told in lines[0]
     assert PASSWORD not in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("faults: [{tool: sim.wait, delay: 5}]", "faults.0.delay: Extra inputs are not permitted"),
+        (
+            "restarts: [{process: worker-7, after_s: 1}]",
+            "restarts.0.process: worker-7 is none of web, beat, ",
+        ),
+        ("duplicates: [{queue: tools.oi}]", "duplicates.0.queue: tools.oi is none of plan, tools.io"),
+    ],
+    ids=["field", "process", "queue"],
+)
+def test_a_wrong_fault_file_starts_nothing(run: Run, tmp_path: Path, text: str, told: str) -> None:
+    """The place in the file is named, before a server is started or the data directory made."""
+    (tmp_path / "faults.yaml").write_text(text, "utf-8")
+
+    code, lines = run("up", "--faults", str(tmp_path / "faults.yaml"), "--data-dir", str(tmp_path / "data"))
+
+    assert (code, len(lines)) == (1, 1), lines
+    assert told in lines[0]
+    assert not (tmp_path / "data").exists()
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_one_turn_is_replayed_with_another_text(tenant_id: UUID, script: Script)
     asked = json.dumps(script.requests)
     assert ("You are a pirate." in asked, len(script.requests)) == (True, 1)
     assert [turn["message"] for turn in made["listed"]] == ["message 2"]
-    assert made["about"]["replayed"] == f"the turn {second}"
+    assert made["about"]["replayed"] == f"turn {second}"
     assert made["about"]["changed prompts"] == "agents/generic"
 
 

@@ -12,16 +12,17 @@ from tests.workers.replay.recorded import conversation, step, turn
 from turnloom.models.contracts.fault_file import FaultFile
 from turnloom.models.contracts.override import NO_OVERRIDES
 from turnloom.models.contracts.recorded import RecordedTurn
-from turnloom.models.contracts.replay import StepRecord
+from turnloom.models.contracts.replay import ReplayedTurn, StepRecord
 from turnloom.models.contracts.replay_request import ReplayOptions
 from turnloom.models.errors import Conflict, Invalid, InvalidPlan, NotFound
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.llm.openai import connect
 from turnloom.planner.tenant_texts import tailor
 from turnloom.tools.registry import load_registry
-from turnloom.workers.replay.rerun import RerunResults, RerunTurn, TurnChanges, rerun
+from turnloom.workers.replay.rerun import RerunResults, rerun
 from turnloom.workers.replay.setting import Setting
 from turnloom.workers.replay.tool_results import CallOutcome, PlannedCall, RecordedResults
+from turnloom.workers.replay.turn_changes import TurnChanges
 
 TOOLS = load_registry(["sim"])
 FIRST = str(UUID(int=1))
@@ -41,7 +42,7 @@ def run_again(
     keeps: bool = True,
     turn_id: str = FIRST,
     **options: Any,
-) -> RerunTurn:
+) -> ReplayedTurn:
     llm = connect(settings().model_copy(update={"openai_base_url": script.url}))
     setting = Setting(tenant_id=uuid4(), tailored=tailor(NO_OVERRIDES), tools=TOOLS, llm=llm, keeps_plans=keeps)
     return rerun(conversation(talk), turn_id, changes, setting, ReplayOptions(**options))
@@ -59,9 +60,9 @@ def chain(**fields: Any) -> RecordedTurn:
     return turn(1, step("a"), b, step("c"), plans=[{"steps": steps}], **fields)
 
 
-def steps_of(made: RerunTurn) -> dict[str, StepRecord]:
-    assert made.turn.replayed is not None, made.turn.reason
-    return {each.id: each for each in made.turn.replayed.steps}
+def steps_of(made: ReplayedTurn) -> dict[str, StepRecord]:
+    assert made.replayed is not None, made.reason
+    return {each.id: each for each in made.replayed.steps}
 
 
 def test_the_recorded_plan_is_kept(script: Script) -> None:
@@ -71,8 +72,8 @@ def test_the_recorded_plan_is_kept(script: Script) -> None:
     made = run_again(script, chain(), TurnChanges(step="b"))
 
     assert len(script.requests) == 1
-    assert made.turn.replayed is not None
-    assert (made.turn.replayed.reply, made.turn.differences, made.unused) == ("Again.", [], [])
+    assert made.replayed is not None
+    assert (made.replayed.reply, made.differences, made.unused) == ("Again.", [], [])
     assert {name: each.recorded for name, each in steps_of(made).items()} == {"a": "a", "b": "b", "c": "c"}
 
 
@@ -85,7 +86,7 @@ def test_a_given_result_takes_the_place_of_the_recorded_one(script: Script) -> N
     found = steps_of(made)
     assert (found["a"].result, found["a"].recorded, found["a"].duration_ms) == ({"value": "given"}, None, 10.0)
     assert found["b"].args == {"value": "given"}
-    assert "sim.echo.value" in {each.subject for each in made.turn.differences}
+    assert "sim.echo.value" in {each.subject for each in made.differences}
     assert "given" in json.dumps(script.requests)
 
 
@@ -95,7 +96,7 @@ def test_a_changed_plan_runs_with_the_recorded_results(script: Script) -> None:
 
     made = run_again(script, chain(), TurnChanges(step="b", plan=plan))
 
-    assert (made.turn.outcome, made.turn.reason) == ("diverged", "there is no recorded result for sim.wait (step 'w')")
+    assert (made.outcome, made.reason) == ("diverged", "there is no recorded result for sim.wait (step 'w')")
     assert steps_of(made)["a"].recorded == "a"
     assert script.requests == []
 
@@ -107,10 +108,10 @@ def test_a_changed_plan_with_a_given_result_is_answered(script: Script) -> None:
 
     made = run_again(script, chain(), TurnChanges(step="b", plan=plan, results={"w": {"ms": 1, "payload": None}}))
 
-    assert made.turn.outcome == "different"
-    assert {each.aspect for each in made.turn.differences} >= {"tools"}
-    assert made.turn.replayed is not None
-    assert made.turn.replayed.reply == "Again."
+    assert made.outcome == "different"
+    assert {each.aspect for each in made.differences} >= {"tools"}
+    assert made.replayed is not None
+    assert made.replayed.reply == "Again."
 
 
 def test_other_texts_plan_again(script: Script) -> None:

@@ -17,7 +17,7 @@ from turnloom.models.connections.redis import redis
 from turnloom.models.contracts.foreign import ForeignConversation
 from turnloom.models.contracts.replay_request import ReplayRequest
 from turnloom.models.errors import Conflict, Invalid, NotFound
-from turnloom.models.ledger import replays
+from turnloom.models.ledger import foreign, replays
 from turnloom.models.ledger.replays import ReplayProgress
 from turnloom.tools.erasure import erase_conversation, erase_user
 from turnloom.workers.broker.app import app as celery
@@ -219,7 +219,7 @@ def test_erasing_takes_a_conversation_out_of_replays(tenant_id: UUID) -> None:
     work_off(replay_id)
     report_task(str(replay_id))
     with transaction() as db:
-        replays.keep(db, tenant_id, [(each, began_at(each)) for each in (conversation("c1"), conversation("c9"))])
+        foreign.keep(db, tenant_id, [(each, began_at(each)) for each in (conversation("c1"), conversation("c9"))])
 
     with transaction() as db:
         erase_conversation(db, tenant_id, "c1")
@@ -227,7 +227,7 @@ def test_erasing_takes_a_conversation_out_of_replays(tenant_id: UUID) -> None:
 
     assert progress(tenant_id, replay_id).replay.report["conversations"] == 1
     with transaction() as db:
-        left = replays.kept(db, tenant_id, began_at(conversation("c9")), None, None)
+        left = foreign.kept(db, tenant_id, began_at(conversation("c9")), None, None)
         assert [each.conversation_id for each in left] == ["c9"]
         assert erase_user(db, tenant_id, "ada") == 2
     assert progress(tenant_id, replay_id).conversations == 0
@@ -235,12 +235,23 @@ def test_erasing_takes_a_conversation_out_of_replays(tenant_id: UUID) -> None:
         erase_conversation(db, tenant_id, "c1")
 
 
+def test_a_report_with_what_was_erased_meanwhile_is_not_kept(tenant_id: UUID) -> None:
+    """It is made again, without that."""
+    replay_id = requests.make(tenant_id, greetings(2))
+    work_off(replay_id)
+    with transaction() as db:
+        found = replays.unreported(db, replay_id)
+        assert found
+        erase_conversation(db, tenant_id, "c1")
+        assert not replays.keep_report(db, found, {})
+
+
 def test_imported_conversations_are_replayed_by_time(tenant_id: UUID) -> None:
     """One that is imported again is replaced."""
     kept = conversation("c1")
     with transaction() as db:
         for _ in range(2):
-            replays.keep(db, tenant_id, [(kept, began_at(kept))])
+            foreign.keep(db, tenant_id, [(kept, began_at(kept))])
 
     made = report(tenant_id, ReplayRequest(since=began_at(kept)))
 

@@ -38,6 +38,7 @@ const ICONS = {
   turns: "M4 6h16M4 12h16M4 18h10",
   operations: "M3 13h4l3-8 4 14 3-6h4",
   replays: "M4 12a8 8 0 1 0 2.500-5.800M4 4v4.500h4.500M12 8v4.500l3 2",
+  rollouts: "M12 4a8 8 0 1 0 8 8h-8zM15 3.500v5.500h5.500a6.500 6.500 0 0 0-5.500-5.500z",
   quality: "M4 20V10h4v10M10 20V4h4v16M16 20v-7h4v7",
   prompts: "M5 4h14v16H5zM8.500 8.500h7M8.500 12h7M8.500 15.500h4",
   docs: "M6 3h9l4 4v14H6zM14 3v5h5",

@@ -1,6 +1,7 @@
 // Write values for people, in the language of their browser.
 
 const NUMBER = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 });
+const PART = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
 const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const DAY = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long", timeZone: "UTC" });
@@ -17,6 +18,7 @@ export const STEP_WORDS = {
   skipped: "skipped",
   cancelled: "cancelled",
   unknown: "outcome unknown",
+  diverged: "no recorded result",
 };
 
 export const TURN_WORDS = {
@@ -43,6 +45,11 @@ export function duration(ms) {
 
 export function number(value) {
   return NUMBER.format(value);
+}
+
+/** Write a share of a whole: `12.5%`. */
+export function share(value) {
+  return PART.format(value);
 }
 
 export function timeOfDay(moment) {

@@ -22,6 +22,11 @@ const PAGES = {
     isFor: ({ scopes }) => scopes.includes("admin"),
     make: async (signedIn) => new (await import("./prompts/prompts_page.js")).PromptsPage(signedIn),
   },
+  rollouts: {
+    name: "Rollouts",
+    isFor: ({ scopes }) => scopes.includes("admin"),
+    make: async () => new (await import("./rollouts/rollouts_page.js")).RolloutsPage(),
+  },
   replays: {
     name: "Replays",
     isFor: ({ scopes }) => scopes.includes("replays:write"),
@@ -35,7 +40,7 @@ const PAGES = {
   operations: {
     name: "Operations",
     isFor: ({ operator }) => operator,
-    make: async () => new (await import("./operations/operations_page.js")).OperationsPage(),
+    make: async (signedIn) => new (await import("./operations/operations_page.js")).OperationsPage(signedIn),
   },
 };
 const shell = document.getElementById("console");

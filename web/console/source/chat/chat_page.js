@@ -25,7 +25,11 @@ export class ChatPage {
     this.welcome = h("div", { class: "welcome" });
     this.problem = h("p", { class: "problem", role: "alert" });
     this.composer = new Composer((message, onBusy) => this.send(message, onBusy));
-    this.plan = new PlanPanel({ onClose: () => this.#closePlan() });
+    this.plan = new PlanPanel({
+      mayFork: this.may.has("replays:write"),
+      flowerUrl: session.flower_url,
+      onClose: () => this.#closePlan(),
+    });
     const fresh = h("a", { class: "button", href: `#/chat/${NEW}` }, icon("plus"), "New conversation");
     const pick = h("label", { class: "pick", for: "agent" }, h("span", { class: "unseen" }, "Agent"), this.agents);
     const head = h("header", { class: "bar" }, h("h1", { class: "unseen" }, "Chat"), pick, fresh);

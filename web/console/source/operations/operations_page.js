@@ -2,8 +2,11 @@
 
 import { call } from "../api.js";
 import { fill, h, say } from "../dom.js";
+import { flowerLink, workerAddress } from "../flower.js";
 import { duration, moment, number, timeOfDay } from "../format.js";
 import { History, LiveChart } from "../live_chart.js";
+import { LiveTable } from "../live_table.js";
+import { DeadLetters } from "./dead_letters.js";
 
 const EVERY_MS = 2_000;
 
@@ -12,19 +15,25 @@ export class OperationsPage {
   #timer = 0;
   #history = new History();
   #charts = [];
+  #counts = "";
 
-  constructor() {
+  /** `session`: who looks. */
+  constructor(session) {
     this.at = h("p", { class: "hint", role: "status" });
     this.problem = h("p", { class: "problem", role: "alert" });
     this.tiles = h("dl", { class: "tiles" });
     this.charts = h("div", { class: "charts" });
-    this.tables = h("div", { class: "tables" });
-    this.element = h("div", { class: "operations" }, h("header", { class: "bar" }, h("h1", {}, "Operations"), this.at), this.problem, this.tiles, this.charts, this.tables);
+    this.letters = new DeadLetters(session);
+    this.tables = makeTables(session.flower_url);
+    const tables = h("div", { class: "tables" }, ...this.tables.map(({ table }) => table.element));
+    const head = h("header", { class: "bar" }, h("h1", {}, "Operations"), h("div", { class: "row" }, this.at, flowerLink(session.flower_url)));
+    this.element = h("div", { class: "operations" }, head, this.problem, this.tiles, this.charts, this.letters.element, tables);
   }
 
   /** Look now, and again and again while the page is seen. */
   async open() {
     clearTimeout(this.#timer);
+    this.#counts = "";
     await this.#look();
   }
 
@@ -51,7 +60,19 @@ export class OperationsPage {
     });
     if (this.#charts.length === 0) this.#makeCharts(told);
     for (const chart of this.#charts) chart.show(this.#history);
-    fill(this.tables, tablesOf(told));
+    for (const { table, rowsOf, isHiddenEmpty } of this.tables) {
+      const rows = rowsOf(told);
+      table.element.hidden = isHiddenEmpty && rows.length === 0;
+      table.show(rows);
+    }
+    this.#readLetters(told.dead_letters);
+  }
+
+  /** Read the tenant's list when the counts of all tenants have changed. */
+  #readLetters(letters) {
+    const counted = JSON.stringify(letters);
+    if (counted !== this.#counts) this.letters.read();
+    this.#counts = counted;
   }
 
   #makeCharts({ queues }) {
@@ -84,26 +105,23 @@ function tilesOf({ recent, backlog, backlog_limit, queues, workers, dead_letters
   ];
 }
 
-function tablesOf({ at, recent, queues, workers, backlog, circuits, dead_letters, refused }) {
-  const age = (then) => duration(Math.max(0, Date.parse(at) - Date.parse(then)));
+/** Return the tables, by the function that gives their rows. `flowerUrl`: where workers are shown, if anywhere. */
+function makeTables(flowerUrl) {
+  const each = (title, heads, rowsOf, isHiddenEmpty = false) => ({ table: new LiveTable(title, heads), rowsOf, isHiddenEmpty });
   return [
-    table("Queues", ["Queue", "Waiting", "Oldest", "Slots"], queues.map((each) => [each.queue, each.messages ?? "unknown", each.oldest_s === null ? "–" : duration(each.oldest_s * 1_000), each.slots])),
-    table("Workers", ["Worker", "Queues", "Steps", "Last beat", "Started"], workers.map((each) => [each.name, each.queues.join(", "), `${each.steps} of ${each.slots}`, `${age(each.beat_at)} ago${each.alive ? "" : ", lost"}`, moment(each.started_at)])),
-    table("Time of a turn", ["Part", "Turns", "Half within", "95 of 100 within"], recent.segments.map((each) => [each.segment, each.turns, duration(each.p50_ms), duration(each.p95_ms)])),
-    table("Tools", ["Tool", "Calls", "Failed", "Errors", "95 of 100 within"], [...recent.tools].sort((one, other) => other.failed - one.failed).map((each) => [each.tool, each.calls, each.failed, counts(each.errors), duration(each.p95_ms)])),
-    table("In work", ["Status", "Priority", "Turns"], backlog.map((each) => [each.status, each.priority, each.turns])),
-    table("Did not end properly", ["Kind", "Count"], Object.entries(dead_letters)),
-    circuits.length > 0 && table("Open circuits", ["Service", "Open", "Tries again in"], circuits.map((each) => [each.service, each.open, duration(each.left_s * 1_000)])),
-    Object.keys(refused).length > 0 && table("Refused requests", ["Why", "Count"], Object.entries(refused)),
-  ].filter(Boolean);
+    each("Queues", ["Queue", "Waiting", "Oldest", "Slots"], ({ queues }) => queues.map((one) => [one.queue, one.messages ?? "unknown", one.oldest_s === null ? "–" : duration(one.oldest_s * 1_000), one.slots])),
+    each("Workers", ["Worker", "Queues", "Steps", "Last beat", "Started"], ({ at, workers }) => workers.map((one) => [{ text: one.name, href: workerAddress(one.name, flowerUrl) }, one.queues.join(", "), `${one.steps} of ${one.slots}`, `${age(at, one.beat_at)} ago${one.alive ? "" : ", lost"}`, moment(one.started_at)])),
+    each("Time of a turn", ["Part", "Turns", "Half within", "95 of 100 within"], ({ recent }) => recent.segments.map((one) => [one.segment, one.turns, duration(one.p50_ms), duration(one.p95_ms)])),
+    each("Tools", ["Tool", "Calls", "Failed", "Errors", "95 of 100 within"], ({ recent }) => [...recent.tools].sort((one, other) => other.failed - one.failed).map((one) => [one.tool, one.calls, one.failed, counts(one.errors), duration(one.p95_ms)])),
+    each("In work", ["Status", "Priority", "Turns"], ({ backlog }) => backlog.map((one) => [one.status, one.priority, one.turns])),
+    each("Did not end properly", ["Kind", "Count, of all tenants"], (told) => Object.entries(told.dead_letters)),
+    each("Open circuits", ["Service", "Open", "Tries again in"], ({ circuits }) => circuits.map((one) => [one.service, one.open, duration(one.left_s * 1_000)]), true),
+    each("Refused requests", ["Why", "Count"], ({ refused }) => Object.entries(refused), true),
+  ];
 }
 
-function table(title, heads, rows) {
-  const head = h("tr", {}, ...heads.map((name) => h("th", { scope: "col" }, name)));
-  const body = rows.map((cells) => h("tr", {}, ...cells.map((cell) => h("td", { class: typeof cell === "number" ? "figure" : null }, typeof cell === "number" ? number(cell) : cell))));
-  const none = h("tr", {}, h("td", { colspan: heads.length, class: "hint" }, "nothing lately"));
-  const content = h("table", {}, h("thead", {}, head), h("tbody", {}, ...(body.length > 0 ? body : [none])));
-  return h("section", { "aria-label": title }, h("h2", {}, title), h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": `Table: ${title}` }, content));
+function age(at, then) {
+  return duration(Math.max(0, Date.parse(at) - Date.parse(then)));
 }
 
 function counts(errors) {

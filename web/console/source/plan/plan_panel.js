@@ -9,16 +9,22 @@ import { Timeline, stepTable } from "./timeline.js";
 
 const CLOCK_MS = 250;
 
-/** The panel of a turn's plan. `show(turn)` follows a turn until another one is shown. */
+/**
+ * The panel of a turn's plan. `show(turn)` follows a turn until another one is shown.
+ *
+ * `mayFork`: whether the key may run it again. `flowerUrl`: where workers are shown, if anywhere. `onDecide(stepId)`,
+ * if given, decides a step of unknown outcome.
+ */
 export class PlanPanel {
   #turn = null;
   #redraw = () => this.#draw();
   #revision = null;
+  #timesDrawn = 0;
 
-  constructor({ onClose }) {
+  constructor({ onClose, mayFork, flowerUrl, onDecide }) {
     const choose = (id) => this.openStep(id);
     this.graph = new PlanGraph({ onChoose: choose, onPoint: (id, node) => this.#point(id, node) });
-    this.details = new StepDetails({ onClose: () => this.#closeStep(), onChoose: choose });
+    this.details = new StepDetails({ onClose: () => this.#closeStep(), onChoose: choose, mayFork, flowerUrl, onDecide });
     this.timeline = new Timeline({ onChoose: choose });
     this.title = h("h2", {}, "Plan");
     this.summary = h("p", { class: "hint" });
@@ -41,6 +47,7 @@ export class PlanPanel {
     this.#turn?.removeEventListener("change", this.#redraw);
     this.#turn = turn;
     this.#revision = null;
+    this.#timesDrawn = 0;
     this.details.close();
     this.#reveal(true);
     turn.addEventListener("change", this.#redraw);
@@ -87,8 +94,14 @@ export class PlanPanel {
     say(this.summary, summaryOf(state));
     this.#drawRevisions(state);
     this.graph.show(state, this.#revision);
-    this.timeline.show(state);
     this.details.show(state);
+    if (state.isFinal || performance.now() - this.#timesDrawn >= CLOCK_MS) this.#drawTimes();
+  }
+
+  /** Draw what has a row for each step. It changes with the clock anyway; many events a second are no reason to hurry. */
+  #drawTimes() {
+    this.#timesDrawn = performance.now();
+    this.timeline.show(this.#turn.state);
     this.#drawTable();
   }
 
@@ -111,7 +124,10 @@ export class PlanPanel {
   }
 
   #drawTable() {
-    if (this.table.open && this.#turn) fill(this.rows, stepTable(this.#turn.state, (id) => this.openStep(id)));
+    if (!this.table.open || !this.#turn) return;
+    const focused = this.rows.contains(document.activeElement) && document.activeElement.dataset.step;
+    fill(this.rows, stepTable(this.#turn.state, (id) => this.openStep(id)));
+    if (focused) this.rows.querySelector(`[data-step="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   }
 
   #point(id, node) {
@@ -127,7 +143,7 @@ export class PlanPanel {
   /** What runs grows while nothing else changes. */
   #tick() {
     if (document.hidden || !this.#turn || this.#turn.state.isFinal || !this.element.offsetParent) return;
-    this.timeline.show(this.#turn.state);
+    this.#drawTimes();
   }
 }
 

@@ -123,7 +123,7 @@ export function stepTable(turn, onChoose) {
   const ranks = new Map(turn.executed.map((id, place) => [id, place + 1]));
   const rows = turn.planned.map((step, place) => {
     const { runMs, queueMs } = timesOf(step);
-    const open = h("button", { type: "button", class: "link", on: { click: () => onChoose(step.id) } }, step.id);
+    const open = h("button", { type: "button", class: "link", "data-step": step.id, on: { click: () => onChoose(step.id) } }, step.id);
     const cells = [step.tool, STEP_WORDS[statusOf(step, turn)], step.needs.join(", ") || "–", place + 1, ranks.get(step.id) ?? "–", step.attempt || "–", duration(queueMs), duration(runMs), step.worker ?? "–", step.cache ?? "–"];
     return h("tr", {}, h("th", { scope: "row" }, open), ...cells.map((cell) => h("td", {}, String(cell))));
   });

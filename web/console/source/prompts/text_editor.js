@@ -3,6 +3,7 @@
 import { call } from "../api.js";
 import { announce, fill, h, say } from "../dom.js";
 import { moment } from "../format.js";
+import { keepDraft } from "../rollouts/draft.js";
 import { promptChanges } from "./prompt_changes.js";
 import { TextTrial } from "./text_trial.js";
 
@@ -21,7 +22,7 @@ export class TextEditor {
     this.set = button("Set for all", () => this.#set(), "primary");
     this.remove = button("Go back to the shipped text", () => this.#remove());
     this.trial = new TextTrial({ text: () => this.text.value, mayReplay });
-    this.actions = h("div", { class: "row" }, button("Check and preview", () => this.#check()), this.set, this.remove);
+    this.actions = h("div", { class: "row" }, button("Check and preview", () => this.#check()), button("Roll it out…", () => this.#rollOut()), this.set, this.remove);
     this.below = h("div", { class: "below" });
     const back = h("a", { class: "button quiet back", href: "#/prompts" }, "← All texts");
     const label = h("label", { class: "unseen", for: "text" }, "Text");
@@ -79,6 +80,11 @@ export class TextEditor {
     const told = await call("POST", "v1/prompts/check", { name: this.name, text: this.text.value, ...(turn && { turn_id: turn }) });
     const previews = told.preview.map((text, place) => folded(`Preview ${place + 1}`, text, place === 0));
     fill(this.outcome, h("p", { class: told.usable ? "good" : "problem" }, told.usable ? `It can be used, as ${told.source}.` : told.reason), warnings(told.warnings), previews, turn && told.usable && told.preview.length === 0 && promptChanges(told.prompts));
+  }
+
+  #rollOut() {
+    keepDraft(this.name, this.text.value);
+    location.hash = "#/rollouts";
   }
 
   async #set() {

@@ -3,11 +3,10 @@
 import { offerAgents } from "../agents.js";
 import { call } from "../api.js";
 import { fill, h, say } from "../dom.js";
-import { duration, number } from "../format.js";
+import { duration, number, share } from "../format.js";
 import { LiveChart } from "../live_chart.js";
 
 const GROUPS = { agent: "agent", version: "version of each text", day: "day" };
-const PART = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
 
 /** The page at `#/quality`. */
 export class QualityPage {
@@ -62,12 +61,12 @@ export function daily(items) {
     days.set(item.day, day);
   }
   const sorted = [...days].sort(([one], [other]) => one.localeCompare(other));
-  const share = (part, of) => (of > 0 ? (100 * part) / of : null);
+  const percent = (part, of) => (of > 0 ? (100 * part) / of : null);
   const lines = {
     turns: (day) => day.turns,
-    failed: (day) => share(day.failed, day.turns),
-    "asked back": (day) => share(day.questions, day.turns),
-    "not grounded": (day) => share(day.checked - day.grounded, day.checked),
+    failed: (day) => percent(day.failed, day.turns),
+    "asked back": (day) => percent(day.questions, day.turns),
+    "not grounded": (day) => percent(day.checked - day.grounded, day.checked),
   };
   return { times: sorted.map(([day]) => Date.parse(day) / 1_000), line: (name) => sorted.map(([, day]) => lines[name](day)) };
 }
@@ -85,6 +84,6 @@ function table(items) {
   return h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Table: quality" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows)));
 }
 
-function part(share) {
-  return share === null ? "–" : PART.format(share);
+function part(value) {
+  return value === null ? "–" : share(value);
 }

@@ -9,6 +9,7 @@ import { duration, moment, number, plain, timeOfDay } from "../format.js";
 import { jsonView } from "../json_view.js";
 import { LiveTurn } from "../live_turn.js";
 import { PlanPanel } from "../plan/plan_panel.js";
+import { decideStep, resendCallback, resendPart } from "../redrive.js";
 
 /** The page at `#/turns/TURN`. */
 export class Story {
@@ -19,8 +20,10 @@ export class Story {
     this.head = h("header", { class: "bar" });
     this.said = h("div", { class: "log" });
     this.problem = h("p", { class: "problem", role: "alert" });
-    this.more = h("div", { class: "parts" });
-    this.plan = new PlanPanel({ onClose: () => this.element.classList.remove("with-plan") });
+    this.more = h("div", { class: "parts", tabindex: "-1" });
+    const onDecide = this.may.has("operations:write") && ((stepId) => this.#do(() => decideStep(this.#turn.id, stepId)));
+    const onClose = () => this.element.classList.remove("with-plan");
+    this.plan = new PlanPanel({ onClose, mayFork: this.may.has("replays:write"), flowerUrl: session.flower_url, onDecide });
     const story = h("section", { class: "chat story", "aria-label": "Turn" }, this.head, h("div", { class: "inner" }, this.problem, this.said, this.more));
     this.element = h("div", { class: "chat-page" }, story, this.plan.element);
   }
@@ -79,7 +82,8 @@ export class Story {
       this.may.has("conversations:write") && this.#takeover(told.conversation_id),
       part("Figures", factList(figures(told))),
       told.error && part("Error", jsonView(told.error)),
-      told.deliveries.length > 0 && part("Deliveries", table(["Part", "Status", "Tries", "Provider's id", "Error"], told.deliveries.map((each) => [each.part, each.status, each.attempts, each.provider_id, each.error && plain(each.error)]))),
+      told.deliveries.length > 0 && part("Deliveries", this.#deliveries(told)),
+      trace?.callback && part("Callback", this.#callback(told.turn_id, trace.callback)),
       trace?.llm_calls.length > 0 && part("Calls of the language model", table(["Purpose", "Model", "Tokens in", "Tokens out", "Time"], trace.llm_calls.map((each) => [each.purpose, each.model, number(each.prompt_tokens), number(each.completion_tokens), duration(each.duration_ms)]))),
       ...(trace?.llm_calls ?? []).filter((each) => each.recording).map((each) => folded(`What was asked for: ${each.purpose}, and answered`, async () => recorded(each.recording))),
       folded("Events", () => this.#events(id)),
@@ -87,6 +91,32 @@ export class Story {
       audit && folded("Audit log", async () => table(["When", "What", "Content"], audit.items.filter((each) => each.turn_id === id).map((each) => [moment(each.at), each.kind, each.content && plain(each.content)]))),
       part("Elsewhere", h("p", { class: "row" }, ...["graph.svg", "graph.mmd", "trace.json"].map((name) => h("a", { href: `v1/turns/${id}/${name}`, target: "_blank", rel: "noopener" }, name)))),
     );
+  }
+
+  #deliveries({ turn_id, deliveries }) {
+    const again = ({ part: number, status }) => this.#again(["failed", "unknown"].includes(status), () => resendPart(turn_id, number, status === "unknown"), `part ${number}`);
+    return table(["Part", "Status", "Tries", "Provider's id", "Error", ""], deliveries.map((each) => [each.part, each.status, each.attempts, each.provider_id, each.error && plain(each.error), again(each)]));
+  }
+
+  #callback(turnId, { status, attempts, answer, error, next_at }) {
+    const known = Object.entries({ status, tries: attempts, "last answer": answer, error: error && plain(error), "next try": next_at && moment(next_at) });
+    const facts = factList(known.filter(([, value]) => value !== null && value !== undefined));
+    return h("div", { class: "row" }, facts, this.#again(status === "failed", () => resendCallback(turnId), "the callback"));
+  }
+
+  /** Return the button that sends something again, where that may be done. */
+  #again(isStranded, resend, name) {
+    if (!isStranded || !this.may.has("operations:write")) return "";
+    return h("button", { type: "button", "aria-label": `Send ${name} again…`, on: { click: () => this.#do(resend) } }, "Send again…");
+  }
+
+  /** Let somebody act, and tell the story as it is then. */
+  async #do(act) {
+    const turn = this.#turn;
+    if (!(await act()) || turn !== this.#turn) return;
+    await turn.reload();
+    await this.#drawParts(turn.state.document);
+    if (document.activeElement === document.body) this.more.focus({ preventScroll: true }); // its button is gone
   }
 
   async #events(id) {
@@ -167,7 +197,7 @@ function folded(name, read) {
 
 function table(heads, rows) {
   const head = h("tr", {}, ...heads.map((name) => h("th", { scope: "col" }, name)));
-  const body = rows.map((cells) => h("tr", {}, ...cells.map((cell) => h("td", {}, cell === null || cell === undefined ? "–" : String(cell)))));
+  const body = rows.map((cells) => h("tr", {}, ...cells.map((cell) => h("td", {}, cell ?? "–"))));
   return h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": heads.filter(Boolean).join(", ") }, h("table", {}, h("thead", {}, head), h("tbody", {}, ...body)));
 }
 

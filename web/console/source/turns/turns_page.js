@@ -1,10 +1,11 @@
-// The pages about turns: the list, and the story of one.
+// The pages about turns: the list, the story of one, and the form that runs one again.
 
 import { h } from "../dom.js";
+import { ForkEditor } from "./fork_editor.js";
 import { Story } from "./story.js";
 import { TurnList } from "./turn_list.js";
 
-/** The page at `#/turns?FILTERS` and `#/turns/TURN`. */
+/** The page at `#/turns?FILTERS`, `#/turns/TURN` and `#/turns/TURN?from=STEP`. */
 export class TurnsPage {
   constructor(session) {
     this.session = session;
@@ -18,7 +19,12 @@ export class TurnsPage {
 
   /** Show a turn by its id, or the list. */
   async open(turnId, query) {
-    if (turnId) {
+    const from = new URLSearchParams(query).get("from");
+    if (turnId && from !== null) {
+      this.fork ??= new ForkEditor();
+      await this.fork.open(turnId, from);
+      this.element.replaceChildren(this.fork.element);
+    } else if (turnId) {
       this.story ??= new Story(this.session);
       await this.story.open(turnId);
       this.element.replaceChildren(this.story.element);

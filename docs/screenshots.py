@@ -1,0 +1,88 @@
+"""Take the pictures of the console in docs/pictures/, on an embedded stack: `python docs/screenshots.py`.
+
+It needs Chromium. Run it after a change of how the console looks, and look at what it took.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from turnloom.workers.embedded.stack import Stack, StackOptions
+
+PICTURES = Path(__file__).resolve().parent / "pictures"
+CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])))
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1360, "height": 820}, "color_scheme": "light"}
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 390, "height": 844},
+    "device_scale_factor": 1.5,
+    "color_scheme": "dark",
+    "has_touch": True,
+}
+KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels for 2 nights"
+ROOM = "A room next weekend for 2 adults and a child of 5"
+
+
+def main() -> None:
+    """Take each picture with a browser that has not been there before."""
+    with Stack(StackOptions(data_dir=None, port=0)) as stack, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        _chat(_opened(browser, stack, DESKTOP))
+        _plan(_opened(browser, stack, PHONE))
+        _story(_opened(browser, stack, DESKTOP))
+        browser.close()
+
+
+def _chat(page: Page) -> None:
+    """Take a trip while its steps run."""
+    _said(page, "travel", KYOTO)
+    days = 3
+    while True:
+        page.fill("#message", f"Make it {days} days")
+        page.press("#message", "Enter")
+        page.locator(".node.running").first.wait_for()
+        taken = page.screenshot()
+        if page.locator(".node.running").count():
+            break
+        page.locator(".turn[data-status='succeeded']").nth(days - 2).wait_for()
+        days += 1
+    (PICTURES / "console.png").write_bytes(taken)
+
+
+def _plan(page: Page) -> None:
+    """Take the plan of a trip on a phone."""
+    _said(page, "travel", KYOTO)
+    page.locator(".turn .status").click()
+    page.locator(".timeline .rows li").last.wait_for()
+    page.screenshot(path=PICTURES / "console-phone.png")
+
+
+def _story(page: Page) -> None:
+    """Take a turn's story after somebody has asked where a price comes from."""
+    _said(page, "hotel", ROOM)
+    turn_id = page.locator(".turn").get_attribute("data-turn")
+    page.goto(f"/#/turns/{turn_id}")
+    page.locator(".story .part").first.wait_for()
+    page.locator("button.source").last.click()
+    page.locator(".details mark").wait_for()
+    page.screenshot(path=PICTURES / "console-story.png")
+
+
+def _opened(browser: Browser, stack: Stack, look: dict[str, Any]) -> Page:
+    page = browser.new_context(base_url=stack.url, reduced_motion="reduce", **look).new_page()
+    page.goto("/")
+    page.locator(".welcome h2").wait_for()
+    return page
+
+
+def _said(page: Page, agent: str, message: str) -> None:
+    """Write to an agent, and wait for its reply."""
+    page.select_option("#agent", agent)
+    page.fill("#message", message)
+    page.press("#message", "Enter")
+    page.locator(".turn[data-status='succeeded']").wait_for()
+
+
+if __name__ == "__main__":
+    main()
