@@ -44,7 +44,7 @@ _WORD_LETTERS = 12
 
 @dataclass
 class _Round:
-    """What the users have met since all of them were there."""
+    """The outcomes that the users have met since all of them were there."""
 
     began_at: float = float("inf")
     is_over: bool = False

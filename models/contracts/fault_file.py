@@ -43,7 +43,7 @@ class FaultError(Contract):
     message: str = "simulated by a fault file"
 
 
-class Choice(Contract):
+class FaultChoice(Contract):
     """The choice of those that a fault strikes. Without `chance` and `nth`, it strikes all."""
 
     chance: float | None = Field(None, ge=0, le=1)
@@ -70,7 +70,7 @@ class Choice(Contract):
         return self.chance is None or drawn(f"{self.seed if self.seed is not None else seed}|{place}") < self.chance
 
 
-class ToolFault(Choice):
+class ToolFault(FaultChoice):
     """Something that goes wrong with some calls of tools."""
 
     tool: Pattern
@@ -94,7 +94,7 @@ class ToolFault(Choice):
         return self
 
 
-class Duplicate(Choice):
+class Duplicate(FaultChoice):
     """Something that comes twice: messages of tasks, or posts of clients."""
 
     queue: Pattern | None = None
@@ -144,7 +144,7 @@ class Restart(Contract):
 
 
 class FaultFile(Contract):
-    """What goes wrong. Each fault that strikes a tool call counts; of failures, the first."""
+    """The faults of a run: what goes wrong. Each fault that strikes a tool call counts; of failures, the first."""
 
     seed: int = 0
     """It decides what is struck by chance, and when."""

@@ -10,7 +10,7 @@ import shutil
 from functools import lru_cache
 from pathlib import Path
 
-from turnloom.models.contracts.fault_file import Choice, FaultFile
+from turnloom.models.contracts.fault_file import FaultChoice, FaultFile
 from turnloom.models.errors import Misconfigured
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
@@ -25,7 +25,7 @@ class FaultFolder:
         self._path = path
         self.file = FaultFile.model_validate_json((path / _FILE).read_bytes())
 
-    def strikes(self, fault: Choice, name: str, scope: str = "") -> bool:
+    def strikes(self, fault: FaultChoice, name: str, scope: str = "") -> bool:
         """Count one more of those that a fault may strike, and return whether it strikes this one.
 
         `name` names the fault. `nth` counts within `scope`, and `chance` over all.

@@ -41,7 +41,7 @@ class Said(NamedTuple):
 
 
 class Talk(NamedTuple):
-    """What a user says in a conversation with an agent."""
+    """The words of a user in a conversation with an agent."""
 
     agent: str
     said: tuple[Said, ...]
