@@ -5,6 +5,7 @@ The same inputs give the same bytes. A tenant's own text replaces the shipped on
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ _FAMILIES = {"styles": "styles/default", "responding": "responding/results"}
 """Folders in which a tenant may add prompts under new names. They have the inputs of the named prompt, which replaces
 them if they fail."""
 
+_LINE = re.compile("^line ([0-9]+)")
 _SPOKEN = frozenset({"responding", "offline"})
 _FOR_MODELS = frozenset({"responding/critic", "responding/regenerate", "responding/revise"})
 
@@ -110,7 +112,9 @@ def read_prompt(name: str, text: str) -> Prompt:
     try:
         template, used, messages = _TEMPLATES.read(body)
     except ValueError as error:
-        raise ValueError(f"prompt {name}: {error}") from error
+        before = text.count("\n", 0, len(text) - len(body))
+        told = _LINE.sub(lambda line: f"line {int(line[1]) + before}", str(error))
+        raise ValueError(f"prompt {name}: {told}") from error
     if head.get("name") != name or not used <= inputs:
         raise ValueError(f"prompt {name}: the front matter must name it and declare its inputs {sorted(used)}")
     return Prompt(name, f"{name}@{version}", text, inputs, frozenset(used), messages, template, words_of, beside)
@@ -131,6 +135,8 @@ class Prompts:
         self.own: Mapping[str, Prompt] = {}
         self.language = ENGLISH
         """The language of what the templates write for people."""
+        self.tried: str | None = None
+        """The tenant's own text that is tried: if it cannot be filled in, the shipped one is not used in its place."""
         self._read: dict[str, Prompt] = {}
         self._original = self
         """These prompts before they were copied. What all copies share is worked out there, once."""
@@ -147,19 +153,28 @@ class Prompts:
         made.language = language
         return made
 
+    def trying(self, name: str) -> Self:
+        """Return the same prompts for a trial of one of the tenant's own: it raises its error if it has one."""
+        made = copy(self)
+        made.tried = name
+        return made
+
     def render(self, name: str, **inputs: Any) -> Rendered:
         """Return the text of a prompt. If a tenant's own text cannot be filled in, the shipped one is used.
 
         Raises:
             NotFound: the prompt does not exist.
             TypeError: an input is missing, or not declared.
+            Exception: it is the text that is tried, and it cannot be filled in.
         """
         own = self.own.get(name)
         if own is None:
             return self.get(name).render(inputs, self.language)
         try:
             return own.render(inputs, self.language)
-        except Exception:  # noqa: BLE001 - a tenant's text is foreign and must not fail a turn
+        except Exception:  # a tenant's text is foreign and must not fail a turn
+            if name == self.tried:
+                raise
             log.warning("override.failed", prompt=own.source, exc_info=True)
         return self.get(self.shipped_name(name)).render(inputs, self.language)
 

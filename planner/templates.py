@@ -13,7 +13,7 @@ from types import BuiltinMethodType
 from typing import Any
 
 from jinja2 import StrictUndefined, Template, meta, pass_context
-from jinja2.exceptions import SecurityError
+from jinja2.exceptions import SecurityError, TemplateSyntaxError
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import htmlsafe_json_dumps
@@ -105,6 +105,8 @@ class Templates(ImmutableSandboxedEnvironment):
             return self.from_string(tree), used, messages
         except ValueError:
             raise
+        except TemplateSyntaxError as error:
+            raise ValueError(f"line {error.lineno}: it cannot be compiled: {error.message}") from error
         except Exception as error:  # the text is foreign: any failure is its fault
             raise ValueError(f"it cannot be compiled: {error}") from error
 

@@ -24,6 +24,7 @@ from turnloom.models.contracts.rollout import RolloutRequest
 from turnloom.models.errors import Invalid
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
+from turnloom.models.runtime.value_faults import faults_of
 from turnloom.models.runtime.yaml_text import read_plain_yaml
 from turnloom.planner.agents import Agents, changed, load_agents
 from turnloom.planner.draft.samples import leaked, samples
@@ -35,6 +36,8 @@ _OFFLINE = "offline"
 """The folder of the offline model, which knows no tenants."""
 _MOST_UNSAID = 5
 """Most texts of a catalogue that a warning names."""
+_LONGEST_REASON = 1_000
+"""Most characters about the fields of one text."""
 _NAME = re.compile(r"[a-z]+(?:/[a-z][a-z0-9_-]{0,63})+")
 
 
@@ -244,6 +247,6 @@ def _as_yaml(contract: Contract) -> str:
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(map(str, first['loc'])) or 'profile'}: {first['msg']}"
+        told = faults_of(error, "profile")
+        return told if len(told) <= _LONGEST_REASON else f"{told[:_LONGEST_REASON]}…"
     return str(error) or type(error).__name__

@@ -32,7 +32,10 @@ _TOO_LONG = {
     "content": {"text/html": {"schema": _TEXT}},
 }
 _IDEMPOTENCY_KEY = {"name": "Idempotency-Key", "in": "header", "schema": {**_TEXT, "maxLength": 128}}
-_ANYWHERE_404 = ("/v1/turns", "/v1/audit", "/v1/connections", "/v1/replays", "/v1/chat/completions", "/api/ai/chat")
+_ANYWHERE_404 = (
+    *("/v1/turns", "/v1/audit", "/v1/connections", "/v1/replays", "/v1/prompts/check"),
+    *("/v1/chat/completions", "/api/ai/chat"),
+)
 """Addresses without an id, with something in the request that may not exist."""
 _DESCRIPTION = """
 Errors are `application/problem+json` (RFC 9457); `code` is the stable name of an error. A key sees nothing of another
@@ -150,6 +153,8 @@ def _complete_replays(paths: dict[str, Any]) -> None:
         paths["/v1/replays/{replay_id}/cancel"]["post"],
     )
     report["responses"]["409"] = _problem("The replay has not ended, or its report is being made")
+    for tried in ("/v1/replays", "/v1/prompts/check"):
+        paths[tried]["post"]["responses"]["409"] = _problem("The turn has not ended, or has no reply of an agent's own")
     cancel["responses"]["409"] = _problem("The replay is finished")
     fork = paths["/v1/turns/{turn_id}/forks"]["post"]
     fork["responses"]["409"] = _problem("The turn has not ended, was stopped, or has its reply from a person")

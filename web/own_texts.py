@@ -8,7 +8,7 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
-from turnloom.models.connections.database import statement, transaction
+from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.override import NO_OVERRIDES, Overrides
 from turnloom.models.contracts.own_texts import (
@@ -22,21 +22,18 @@ from turnloom.models.contracts.own_texts import (
     TextSet,
     TextTrial,
 )
-from turnloom.models.errors import Invalid, NotFound, TurnloomError
-from turnloom.models.ledger import overrides, replies, turns
+from turnloom.models.errors import Invalid, NotFound
+from turnloom.models.ledger import overrides
 from turnloom.models.ledger.override_cache import read_overrides
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.models.tables.overrides import OverrideRow
-from turnloom.planner.reply.reply_input import prepared
-from turnloom.planner.reply.reply_prompts import preview
-from turnloom.planner.tenant_texts import Tailored, assemble, previews, unsaid_texts
+from turnloom.planner.tenant_texts import Tailored, assemble, unsaid_texts
 from turnloom.web.auth import caller, requires
-from turnloom.web.catalogue import catalogue
 from turnloom.web.json_body import json_response
-from turnloom.web.shared_reads import no_turn
+from turnloom.web.text_trials import tried
 
-_MOST_CHANGES, _MOST_PREVIEWS = 100, 3
+_MOST_CHANGES = 100
 
 _Made = tuple[str, datetime]
 """Who made a change, and when."""
@@ -88,26 +85,12 @@ def text(name: str, query_data: TextQuery) -> Response:
 @blueprint.output(TextCheck)
 @blueprint.doc(operation_id="check_text")
 def check(json_data: TextTrial) -> Response:
-    """Try a text as the tenant's own, without setting it: whether it can be used, and what it says, also of a turn."""
-    try:
-        tailored = _in_effect()[1].with_text(json_data.name, json_data.text)
-    except Invalid as error:
-        return json_response(TextCheck(usable=False, reason=str(error), source=None, warnings=[], preview=[]))
-    found = TextCheck(
-        usable=True,
-        reason=None,
-        source=tailored.in_effect(json_data.name)[1],
-        warnings=unsaid_texts(json_data.name, json_data.text, tailored),
-        preview=[],
-    )
-    try:
-        shown = _preview(tailored, json_data)
-    except TurnloomError:
-        raise
-    except Exception as error:  # noqa: BLE001 - a template is data, and a turn may have other results than it is for
-        unfit = f"it cannot say the results of this turn: {type(error).__name__}: {error}"
-        return json_response(found.model_copy(update={"usable": False, "reason": unfit}))
-    return json_response(found.model_copy(update={"preview": shown}))
+    """Try a text as the tenant's own, without setting it: whether it can be used, and what it says or changes.
+
+    With a recorded turn: what a template of replies says about it; of other texts, the prompts of its first plan and of
+    its reply, without the change and with it. No language model is asked.
+    """
+    return json_response(tried(_in_effect()[1], json_data))
 
 
 @blueprint.put("/<path:name>")
@@ -139,22 +122,6 @@ def remove(name: str) -> Response:
         raise NotFound(f"the ledger has no text of this tenant for {name!r}")
     version = _write(name, None)
     return json_response(TextSet(name=name, version=version, source=_source(_in_effect()[1], name)))
-
-
-def _preview(tailored: Tailored, tried: TextTrial) -> list[str]:
-    if tried.turn_id is None:
-        return previews(tailored, tried.name, _MOST_PREVIEWS)
-    if not tried.name.startswith("responding/"):
-        raise Invalid("turn_id: only templates of replies, responding/…, are shown with a turn's results")
-    with transaction(caller().tenant_id) as db:
-        turn = turns.of_tenant(db, caller().tenant_id, tried.turn_id)
-        turn_id = turn.id
-    with statement([caller().tenant_id]) as connection:
-        material = replies.gather(connection, turn_id)
-    if material is None:
-        raise no_turn()
-    agent = tailored.agents.profiles.get(material.agent) or tailored.agents.get(settings().default_agent)
-    return [preview(prepared(material, agent, catalogue().registry, tailored), tried.name)]
 
 
 def _in_effect() -> tuple[Overrides, Tailored]:

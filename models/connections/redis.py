@@ -155,6 +155,16 @@ def beat_lives() -> bool:
         return bool(redis().exists(_BEAT))
 
 
+def note_once(name: str, for_s: float) -> bool:
+    """Record that something was done, for `for_s` seconds. False: it is recorded already.
+
+    Raises:
+        Unavailable: Redis does not answer.
+    """
+    with _answering():
+        return bool(redis().set(f"turnloom:once:{name}", 1, nx=True, px=int(for_s * 1000)))
+
+
 def push(queue: str, messages: Sequence[bytes]) -> None:
     """Put messages into a queue of the broker; workers take them out in this order.
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from turnloom.models.contracts.base import Contract, Moment
 from turnloom.models.contracts.override import LARGEST_TEXT
+from turnloom.models.contracts.recording import SentMessage
 
 
 class TextInEffect(Contract):
@@ -85,7 +86,19 @@ class TextTrial(Contract):
     name: str = Field(min_length=1, max_length=200)
     text: str = Field(max_length=LARGEST_TEXT)
     turn_id: str | None = Field(None, max_length=64)
-    """A turn of the tenant: a template of replies is shown with its results in place of sample inputs."""
+    """A turn of the tenant. A template of replies is shown with its results in place of sample inputs; of other texts,
+    the prompts of the turn are shown without the change and with it. Then the turn must have ended."""
+
+
+class PromptChange(Contract):
+    """The prompt of one call for a recorded turn, without a change and with it."""
+
+    purpose: Literal["plan", "direct", "reply"]
+    """What the call is for: the first plan, the reply without tools, or the reply from the results."""
+    before: list[SentMessage]
+    """The prompt with the texts in effect, before hooks; empty if there is no such call."""
+    after: list[SentMessage]
+    """The prompt with the text that is tried; empty if there is no such call then."""
 
 
 class TextCheck(Contract):
@@ -99,3 +112,5 @@ class TextCheck(Contract):
     preview: list[str]
     """A prompt or a template as it is with the turn's results, else with sample inputs: the usual ones, then special
     cases."""
+    prompts: list[PromptChange] = Field(default_factory=list)
+    """With a turn: what the language model would be sent for it. Empty for templates of replies."""

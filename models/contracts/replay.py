@@ -203,7 +203,7 @@ class ReportedStep(Contract):
 
 
 class ReportedTurn(Contract):
-    """A turn that did not go the same way."""
+    """A turn that a report shows beside its record."""
 
     conversation_id: str
     seq: int
@@ -239,7 +239,7 @@ class ReplayReport(Contract):
     figures: list[FigureChange]
     tools: list[ToolChange]
     listed: list[ReportedTurn]
-    """All turns that did not go the same way, by conversation and place."""
+    """All turns that did not go the same way, by conversation and place. Of a replay of one turn, that turn."""
     max_different: float | None = Field(ge=0, le=1)
     """The largest share of turns that may go another way; None: any."""
     passed: bool

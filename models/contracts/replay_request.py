@@ -47,6 +47,10 @@ class _Choices(_Setting):
     agent are replayed with it."""
     sample: int | None = Field(None, ge=1)
     """So many of the conversations, chosen by the seed."""
+    last: int | None = Field(None, ge=1)
+    """So many of the conversations, those with the latest turns. Imported ones are not among them."""
+    turn_id: str | None = Field(None, max_length=64)
+    """Only this turn. The report then shows it even if it goes the same way."""
     seed: int = 0
     repeat: int = Field(1, ge=1, le=20)
     """How often each turn is replayed. What differs between its replays is noise, not a change."""
@@ -55,7 +59,7 @@ class _Choices(_Setting):
 
 
 class ReplayRequest(_Choices):
-    """A replay to make: of recorded conversations by time, or of those that the request brings."""
+    """A replay to make: of recorded conversations by time, of one turn, or of what the request brings."""
 
     conversations: list[ForeignConversation] | None = Field(None, min_length=1)
     """Conversations that another system has recorded; then there is no `since`."""
@@ -65,8 +69,17 @@ class ReplayRequest(_Choices):
     @model_validator(mode="after")
     def has_one_source(self) -> Self:
         """Refuse a request without conversations, or with two sources of them."""
-        if (self.since is None) == (self.conversations is None):
-            raise ValueError("give either `since` or `conversations`")
+        if sum(source is not None for source in (self.since, self.conversations, self.turn_id)) != 1:
+            raise ValueError("give one of `since`, `conversations` and `turn_id`")
+        return self
+
+    @model_validator(mode="after")
+    def chooses_in_one_way(self) -> Self:
+        """Refuse two ways to choose among conversations, and the last ones of those that the request brings."""
+        if self.last is not None and (self.sample is not None or self.since is None):
+            raise ValueError("`last` goes with `since`, and not with `sample`")
+        if self.turn_id is not None and (self.until or self.agent or self.sample):
+            raise ValueError("`turn_id` names one turn: leave out `until`, `agent` and `sample`")
         return self
 
 
@@ -124,6 +137,8 @@ class ReplayView(Contract):
     until: Moment | None
     agent: str | None
     sample: int | None
+    last: int | None
+    turn_id: str | None
     seed: int
     tools: ResultSource
     model: str | None
@@ -151,12 +166,14 @@ class ReplayList(Contract):
 
 def about(options: ReplayOptions) -> dict[str, Any]:
     """Return what a report says of the replay: what was replayed and what was changed."""
-    elsewhere = f"turn {options.fork.turn_id}" if options.fork else "conversations of another system"
+    turn_id = options.fork.turn_id if options.fork else options.turn_id
+    elsewhere = f"turn {turn_id}" if turn_id else "conversations of another system"
     span = [f"since {options.since.isoformat()}"] if options.since else [elsewhere]
     span += [f"from the step {options.fork.step}"] if options.fork else []
     span += [f"until {options.until.isoformat()}"] if options.until else []
     span += [f"agent {options.agent}"] if options.agent else []
     span += [f"a sample of {options.sample} with the seed {options.seed}"] if options.sample else []
+    span += [f"the last {options.last} conversations"] if options.last else []
     said = {"replayed": ", ".join(span), "tool results": options.tools}
     said |= {"each turn": f"replayed {options.repeat} times"} if options.repeat > 1 else {}
     said |= {"language model": options.model} if options.model else {}

@@ -53,10 +53,18 @@ class ConversationRows:
     knowledge: list[Item]
 
 
-def find(db: Session, tenant_id: UUID, since: datetime | None, until: datetime | None, agent: str | None) -> list[str]:
+def find(
+    db: Session,
+    tenant_id: UUID,
+    since: datetime | None,
+    until: datetime | None,
+    agent: str | None,
+    last: int | None = None,
+) -> list[str]:
     """Return the conversations with final turns that were received in this time, ordered by id.
 
-    `agent`: only those in which this agent answered such a turn. Erased conversations are left out.
+    `agent`: only those in which this agent answered such a turn. `last`: only so many, those with the latest of these
+    turns. Erased conversations are left out.
     """
     wanted: list[ColumnElement[bool]] = [TurnRow.tenant_id == tenant_id, TurnRow.finished_at.is_not(None)]
     wanted += [TurnRow.message != "", TurnRow.author.is_(None)]
@@ -64,7 +72,8 @@ def find(db: Session, tenant_id: UUID, since: datetime | None, until: datetime |
     wanted += [TurnRow.created_at >= since, TurnRow.id >= first_id(_bounded(since) - _ACCEPTING)] if since else []
     wanted += [TurnRow.created_at < until, TurnRow.id < first_id(_bounded(until) + _ACCEPTING)] if until else []
     wanted += [TurnRow.agent == agent] if agent else []
-    return sorted(db.scalars(select(TurnRow.conversation_id).where(*wanted).distinct()))
+    query = select(TurnRow.conversation_id).where(*wanted).group_by(TurnRow.conversation_id)
+    return sorted(db.scalars(query.order_by(func.max(TurnRow.created_at).desc()).limit(last)))
 
 
 def read(db: Session, tenant_id: UUID, conversation_id: str) -> ConversationRows | None:

@@ -220,7 +220,7 @@ class Settings(EnvironmentSettings):
     It has at least 32 characters; `turnloom secrets new-key` makes one. Keep the same key for as long as the log is
     kept. The embedded stack generates one."""
     eval_key: str | None = Field(None, repr=False)
-    """Key with which workers hold the golden conversations each night over `TURNLOOM_API_URL`. Default: they do not."""
+    """Key with which workers hold the golden conversations each night over `TURNLOOM_API_URL`. Beat needs it, too."""
     eval_agents: list[str] = Field([])
     """The agents whose conversations are held then, as a JSON list. Default: all that have some."""
     allowed_hosts: list[str] = Field([])

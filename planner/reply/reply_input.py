@@ -14,6 +14,7 @@ from turnloom.planner.agents import AgentProfile
 from turnloom.planner.memory.slot_state import settled, shown
 from turnloom.planner.prompts import Prompts
 from turnloom.planner.reply.grounding import Evidence, UserWords, gather
+from turnloom.planner.reply.raw_text import is_raw
 from turnloom.planner.tenant_texts import Tailored
 from turnloom.tools.registry import Registry
 
@@ -50,6 +51,18 @@ class ReplyInput:
     def is_direct(self) -> bool:
         """Whether there are no results, of this turn or an earlier one, to trace a figure to."""
         return not self.material.steps and not self.material.memory
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the planner itself has written a reply that can be sent."""
+        reply = self.material.reply
+        return bool(reply) and not self.material.ending and not is_raw(str(reply), self.internal_names)
+
+    @property
+    def internal_names(self) -> set[str]:
+        """The names of tools and scopes, which no reply says."""
+        tools = self.tools.tools
+        return {*tools, *(scope for tool in tools.values() for scope in tool.scopes)}
 
     def formatted(self) -> StepResult | None:
         """Return the last formatter step that succeeded and had something to join, if any."""

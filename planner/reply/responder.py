@@ -82,7 +82,12 @@ class Composed:
 
 def asks_llm(given: ReplyInput) -> bool:
     """Return whether the language model writes the reply or criticises it."""
-    return (not _is_written(given) and template_parts(given) is None) or is_due(given)
+    return llm_writes(given) or is_due(given)
+
+
+def llm_writes(given: ReplyInput) -> bool:
+    """Return whether the language model writes the reply: neither has the planner, nor do templates fit."""
+    return not given.is_written and template_parts(given) is None
 
 
 def compose(given: ReplyInput, llm: LanguageModel, on_delta: OnDelta | None = None) -> Composed:
@@ -200,7 +205,7 @@ class _Writing:
 
     def _first(self, _tried: list[tuple[ReplyDraft, Grounding]]) -> ReplyDraft | None:
         material = self._given.material
-        if material.reply and _is_written(self._given):
+        if material.reply and self._given.is_written:
             return ReplyDraft(text=material.reply[:LONGEST_REPLY], written_by="planner")
         parts = template_parts(self._given)
         if parts is not None:
@@ -246,7 +251,7 @@ class _Writing:
                 self.missed = Unavailable("the reply broke off", code="llm_unreachable", passes=True)
             return None
         text = generation.text.strip()
-        if is_raw(text, _internal_names(self._given)):
+        if is_raw(text, self._given.internal_names):
             log.warning("reply.downgraded", code="raw")
             return None
         return ReplyDraft(text=text, written_by=f"llm:{generation.model}", prompts=prompts, usage=generation.usage)
@@ -260,17 +265,6 @@ def _framed(text: str, given: ReplyInput, stale_at: str | None) -> tuple[str, li
     after += [render("responding/readings", readings=readings)] if (readings := given.readings()) else []
     parts = [*(note.text for note in before), text, *(note.text for note in after)]
     return "\n\n".join(parts), [note.source for note in (*before, *after)]
-
-
-def _is_written(given: ReplyInput) -> bool:
-    """Return whether the planner itself has written a reply that can be sent."""
-    reply = given.material.reply
-    return bool(reply) and not given.material.ending and not is_raw(str(reply), _internal_names(given))
-
-
-def _internal_names(given: ReplyInput) -> set[str]:
-    tools = given.tools.tools
-    return {*tools, *(scope for tool in tools.values() for scope in tool.scopes)}
 
 
 def _is_mostly_fit(draft: ReplyDraft, grounding: Grounding) -> bool:

@@ -24,15 +24,3 @@ def test_a_replay_is_made_and_its_report_opened(
         row.get_by_role("link", name="Open the report").click()
 
     expect(opened.value.locator("h1")).not_to_be_empty()
-
-
-def test_a_prompt_is_replayed_before_it_is_set(api: httpx2.Client, open_console: Callable[[str], Page]) -> None:
-    """A sample of the last week is answered again with the text that is being written."""
-    finished(api, post(api, "Is there parking?", agent="hotel")["turn_id"])
-    page = open_console("#/prompts/agents/hotel")
-    page.get_by_role("heading", name="agents/hotel").wait_for()
-    page.get_by_role("button", name="Replay a sample with it").click()
-    row = page.locator(".found tbody tr").first
-
-    expect(row).to_contain_text("with another agents/hotel")
-    row.get_by_role("button", name="Cancel").or_(row.get_by_role("link")).first.wait_for()

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from jinja2 import UndefinedError
 
 from turnloom.models.contracts.override import Override, Overrides
 from turnloom.models.errors import NotFound
@@ -50,6 +51,19 @@ def test_every_shipped_prompt_can_be_overridden(name: str) -> None:
 
     assert tailored.refused == {}
     assert tailored.prompts.in_effect(name).source.startswith(f"{SHIPPED.get(name).source}+")
+
+
+def test_in_a_trial_a_text_that_fails_is_an_error() -> None:
+    """In a turn the shipped one would stand in."""
+    head = text_of("planning/past").partition("\n---\n")[0]
+    text = head + "\n---\n{{ message if message == 'hello' else found.nothing.more }}\n"
+    prompts = tailor(Overrides({"planning/past": Override(text, "ledger")})).prompts
+
+    assert prompts.render("planning/past", message="hello", found=[]).text == "hello"
+    assert prompts.render("planning/past", message="x", found=[]).source == SHIPPED.get("planning/past").source
+    with pytest.raises(UndefinedError):
+        prompts.trying("planning/past").render("planning/past", message="x", found=[])
+    assert prompts.trying("planning/message").render("planning/past", message="x", found=[]).text
 
 
 def test_missing_and_undeclared_inputs_are_refused() -> None:

@@ -8,7 +8,7 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from sqlalchemy import text
 
-from tests.factories import claim_turn, record_plan, step
+from tests.factories import claim_turn, finish_turn, record_plan, step
 from tests.web.conftest import KeyMaker
 from turnloom.models.connections.database import transaction
 
@@ -93,15 +93,76 @@ def test_a_template_is_tried_with_a_turn(app: APIFlask, client: FlaskClient, key
 
     shown = client.post("/v1/prompts/check", json=tried)
     theirs = app.test_client().post("/v1/prompts/check", json=tried, headers=key(tenant="theirs"))
-    style = client.post(
-        "/v1/prompts/check", json={**tried, "name": "styles/brief", "text": _STYLE.format(version=1, how="x")}
-    )
+    language = client.post("/v1/prompts/check", json={**tried, "name": "languages/de", "text": "messages: {}"})
+    failing = client.post("/v1/prompts/check", json={**tried, "text": good.replace("readable", "readable + 1")})
 
     (said,) = shown.get_json()["preview"]
     assert said.startswith("Found: ")
     assert "zanzibar" in said
     assert theirs.status_code == 404
-    assert style.status_code == 422
+    assert language.status_code == 422
+    assert not failing.get_json()["usable"]
+
+
+def test_a_text_that_fails_on_a_turns_data_is_told(client: FlaskClient) -> None:
+    """In a turn the shipped text would stand in for it; its author is told why it cannot be filled in."""
+    turn = claim_turn(UUID(client.post("/v1/turns", json={"message": "zanzibar"}).get_json()["turn_id"]))
+    assert turn is not None
+    finish_turn(turn)
+    fails = '{% if message == "zanzibar" %}{{ user.nothing.more }}{% endif %}{{ message }}'
+    message = f"---\nname: planning/message\nversion: 2\ninputs: [message, user]\n---\n{fails}\n"
+
+    tried = {"name": "planning/message", "text": message}
+    alone = client.post("/v1/prompts/check", json=tried).get_json()
+    of_turn = client.post("/v1/prompts/check", json={**tried, "turn_id": str(turn.id)}).get_json()
+
+    assert alone["usable"], alone
+    assert not of_turn["usable"]
+    assert of_turn["reason"].startswith("planning/message: it cannot be filled in for this turn")
+    assert of_turn["prompts"] == []
+
+
+def test_the_prompts_of_a_recorded_turn_are_compared(app: APIFlask, client: FlaskClient, key: KeyMaker) -> None:
+    """What a text changes of the prompts of a turn is shown, before anybody sets it. The turn must have ended."""
+    opened = client.post("/v1/turns", json={"message": "zanzibar", "agent": "generic"}).get_json()["turn_id"]
+    tried = {"name": "agents/generic", "text": "persona: You are a pirate.\n", "turn_id": opened}
+    early = client.post("/v1/prompts/check", json=tried)
+    turn = claim_turn(UUID(opened))
+    assert turn is not None
+    finish_turn(turn)
+
+    agent = client.post("/v1/prompts/check", json=tried).get_json()
+    other = client.post("/v1/prompts/check", json={**tried, "name": "agents/hotel", "text": "persona: x\n"}).get_json()
+    theirs = app.test_client().post("/v1/prompts/check", json=tried, headers=key(tenant="theirs"))
+
+    plan = next(each for each in agent["prompts"] if each["purpose"] == "plan")
+    before, after = (plan[side][0]["content"] for side in ("before", "after"))
+    assert (agent["usable"], agent["preview"]) == (True, [])
+    assert "You are a pirate." in after
+    assert "You are a pirate." not in before
+    assert "zanzibar" in plan["after"][-1]["content"]
+    assert all(each["before"] == each["after"] for each in other["prompts"])
+    assert (early.status_code, theirs.status_code) == (409, 404)
+    assert client.get("/v1/prompts/agents/generic").get_json()["history"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "named"),
+    [
+        ("agents/hotel", "max_parallel: many\nmode: sometimes\n", ["max_parallel", "mode"]),
+        ("agents/hotel", "persona: [unclosed\n", ["agents/hotel", "line"]),
+        ("styles/brief", _STYLE.format(version=1, how="{{ tone }}"), ["tone"]),
+        ("styles/brief", _STYLE.format(version=1, how="{% if %}"), ["line 6: it cannot be compiled"]),
+    ],
+)
+def test_a_refusal_names_the_field_or_the_input(client: FlaskClient, name: str, text: str, named: list[str]) -> None:
+    """The trial and the attempt to set it say the same."""
+    tried = client.post("/v1/prompts/check", json={"name": name, "text": text}).get_json()
+    put = client.put(f"/v1/prompts/{name}", json={"text": text})
+
+    assert not tried["usable"]
+    assert all(each in tried["reason"] for each in named), tried["reason"]
+    assert (put.status_code, put.get_json()["detail"]) == (422, tried["reason"])
 
 
 def test_the_list_names_everything(client: FlaskClient) -> None:

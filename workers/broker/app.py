@@ -30,12 +30,13 @@ _UPKEEP_S = {
     "seal_audit": 60,
     "sum_usage": 60,
     "check_rollouts": 60,
-    "hold_golden": 60,
     "keep_quality": 1800,
     "prune_recordings": 60,
     "resume_replays": 10,
 }
 """The periodic tasks of the queue `maintenance`, and the seconds between two runs of each."""
+_WITH_EVAL_KEY_S = {"hold_golden": 60}
+"""Those that need `TURNLOOM_EVAL_KEY`."""
 
 
 class RoadTask(Task):  # type: ignore[type-arg]
@@ -101,12 +102,16 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
         task_track_started=False,
         task_ignore_result=True,
         beat_schedule={
-            **{name: _every(seconds, name, "maintenance") for name, seconds in _UPKEEP_S.items()},
+            **{name: _every(seconds, name, "maintenance") for name, seconds in _upkeep().items()},
             # Runs where tools are called, because it asks the same outside services.
             "clean_up": _every(60, "clean_up", "tools.io"),
         },
     )
     return made
+
+
+def _upkeep() -> dict[str, int]:
+    return _UPKEEP_S | (_WITH_EVAL_KEY_S if settings().eval_key else {})
 
 
 def _every(seconds: int, task: str, queue: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ _PYTHON = (3, 11)
 _OPEN_FILES = 4_096
 _ROLE = "let DATABASE_URL name the role `turnloom`, and TURNLOOM_OWNER_DATABASE_URL the owner"
 _MODEL = "check OPENAI_API_KEY, OPENAI_BASE_URL and TURNLOOM_LLM_MODEL; TURNLOOM_OFFLINE_MODEL=true is for demos"
+_GOLDEN = "correct TURNLOOM_EVAL_KEY and TURNLOOM_EVAL_AGENTS, or write the file: docs/how-to/evaluate.md"
 _SIGNS = {"ok": "[green]ok  ", "warning": "[yellow]warn", "failed": "[red]FAIL", "skipped": "[dim]skip"}
 
 
@@ -163,5 +164,6 @@ CHECKS = (
     Check("extras", parts.extras, "install them, or take the pack out of TURNLOOM_PACKS", "packs", True),
     Check("MCP servers", parts.mcp_servers, "fix the file of TURNLOOM_MCP_SERVERS: docs/how-to/mcp.md", needs="packs"),
     Check("tools of agents", parts.tools_of_agents, "fix the agent's file, or enable the pack", "packs", True),
+    Check("golden conversations", parts.golden_conversations, _GOLDEN, "schema", True),
     Check("hooks", parts.hooks, "fix TURNLOOM_HOOKS, or the package that brings the hook", needs="settings"),
 )

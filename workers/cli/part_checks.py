@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from turnloom.models.connections import database
 from turnloom.models.errors import TurnloomError, Unavailable
-from turnloom.models.ledger import channel_accounts, integrations, tenants
+from turnloom.models.ledger import channel_accounts, integrations, keys, tenants
 from turnloom.models.ledger.override_cache import read_overrides
 from turnloom.models.runtime.service_urls import shown_url
 from turnloom.models.runtime.settings import Settings, settings
@@ -24,6 +24,7 @@ from turnloom.tools.pack_settings import read_pack_settings
 from turnloom.tools.packs.hotel.settings import HotelSettings
 from turnloom.tools.registry import load_registry, unavailable
 from turnloom.workers.channels.accounts import open_account
+from turnloom.workers.evals.nightly import missing_words, nightly
 
 _LLM_S = 10.0
 
@@ -152,6 +153,20 @@ def hooks() -> str:
     """Load the hooks."""
     found = enabled_hooks()
     return ", ".join(sorted({hook.name for point in POINTS for hook in found.at(point)})) or "none"
+
+
+def golden_conversations() -> str:
+    """Look for what keeps the golden conversations from being held each night."""
+    key = settings().eval_key
+    if key is None:
+        return "none is held each night: TURNLOOM_EVAL_KEY is not set"
+    with database.transaction() as db:
+        if keys.recognise(db, keys.digest(key)) is None:
+            raise Unavailable("TURNLOOM_EVAL_KEY is no key of this deployment, or works no more")
+    conversations, without = nightly()
+    if without:
+        raise Unavailable(missing_words(without))
+    return f"{len(conversations)} are held each night"
 
 
 def secret_keys() -> str:

@@ -16,7 +16,8 @@ from turnloom.models.errors import InvalidPlan
 from turnloom.models.runtime.value_faults import faults_of
 from turnloom.tools.command_output import json_option, print_json
 from turnloom.workers.cli.replay_options import source_options, tenant_of, tenant_option
-from turnloom.workers.replay import forks, requests
+from turnloom.workers.replay import requests
+from turnloom.workers.replay.recorded_turns import conversation_of
 from turnloom.workers.replay.report_table import show_turn
 from turnloom.workers.replay.rerun import rerun
 from turnloom.workers.replay.setting import Setting
@@ -73,7 +74,7 @@ def fork(turn_id: UUID, tenant_name: str | None, as_json: bool, prompts: Path | 
     faults, model = options["faults"], options["model"]
     chosen = _chosen(tools=options["tools"], faults=read_fault_file(faults.read()) if faults else None, model=model)
     texts = requests.texts_with(tenant_id, requests.changed_texts(prompts) if prompts else {})
-    conversation = forks.ended_turn(tenant_id, str(turn_id))
+    conversation = conversation_of(tenant_id, str(turn_id))
     setting = Setting(
         tenant_id=tenant_id,
         tailored=requests.tailored(texts),

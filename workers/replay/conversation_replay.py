@@ -7,14 +7,13 @@ from turnloom.models.contracts.recorded import RecordedConversation, RecordedTur
 from turnloom.models.contracts.replay import Aspect, ReplayedOutcome, ReplayedTurn, TurnRecord
 from turnloom.models.errors import TurnloomError
 from turnloom.models.runtime.logging import log
-from turnloom.tools.registry import Registry
+from turnloom.workers.replay.first_context import offered_to
 from turnloom.workers.replay.noise import JudgedTurn, judge
 from turnloom.workers.replay.past import Past, past_of
 from turnloom.workers.replay.setting import Setting
 from turnloom.workers.replay.tool_results import ToolResults
 from turnloom.workers.replay.turn_replay import TurnReplay
 from turnloom.workers.replay.virtual_run import DIVERGED
-from turnloom.workers.turns.tool_availability import ToolAvailability, access_for, granted
 
 ResultsOf = Callable[[RecordedTurn, Past], ToolResults]
 """Returns the source of a turn's tool results."""
@@ -51,7 +50,7 @@ def unreadable(conversation_id: str, reason: str) -> list[ReplayedTurn]:
 def _replay(
     conversation: RecordedConversation, turn: RecordedTurn, setting: Setting, results_of: ResultsOf
 ) -> ReplayedTurn:
-    offered = _offered(conversation, turn, setting)
+    offered = offered_to(conversation, turn, setting.tailored, setting.tools, setting.tenant_id)
     try:
         past = past_of(conversation, turn, setting.tools)
         made = [
@@ -64,16 +63,6 @@ def _replay(
     except Exception as error:  # noqa: BLE001 - recorded turns of any age and origin meet the planner here
         log.exception("turn.not_replayed", conversation_id=conversation.conversation_id, seq=turn.seq)
         return _failed(conversation, turn, f"internal error: {type(error).__name__}; see the worker's log")
-
-
-def _offered(conversation: RecordedConversation, turn: RecordedTurn, setting: Setting) -> ToolAvailability:
-    """Return the tools that a turn's plan may call. No service counts as down: outages are in the record."""
-    profile = setting.tailored.agents.profiles.get(turn.record.agent)
-    tools = setting.tools.allowed(profile.tools) if profile else Registry()
-    if conversation.is_foreign:
-        return ToolAvailability(tools)
-    user_id = turn.person.get("id")
-    return granted(tools, user_id, access_for(setting.tenant_id, user_id, tools))
 
 
 def _outcome(conversation: RecordedConversation, turn: RecordedTurn, judged: JudgedTurn) -> ReplayedTurn:

@@ -3,17 +3,17 @@
 from dataclasses import replace
 from uuid import UUID
 
-from turnloom.models.connections.database import snapshot, transaction
+from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.recorded import RecordedConversation
 from turnloom.models.contracts.replay import ReplayedTurn
 from turnloom.models.contracts.replay_request import ForkChanges, ForkedTurn, ForkRequest, ReplayOptions
 from turnloom.models.errors import Conflict, Invalid, InvalidPlan, NotFound
-from turnloom.models.ledger import recorded, replays, turns
+from turnloom.models.ledger import replays
 from turnloom.models.ledger.replays import NewConversation
 from turnloom.tools.registry import Registry
 from turnloom.workers.replay import requests
 from turnloom.workers.replay.conversation_replay import not_replayed
-from turnloom.workers.replay.ledger_source import read_conversation
+from turnloom.workers.replay.recorded_turns import conversation_of
 from turnloom.workers.replay.rerun import rerun
 from turnloom.workers.replay.setting import Setting
 from turnloom.workers.replay.turn_changes import TurnChanges, changed_turn
@@ -30,7 +30,7 @@ def make(tenant_id: UUID, turn_id: str, request: ForkRequest, tools: Registry) -
     """
     texts = requests.texts_with(tenant_id, request.prompts)
     requests.check_model(request.model)
-    conversation = ended_turn(tenant_id, turn_id)
+    conversation = conversation_of(tenant_id, turn_id)
     fork = ForkedTurn(turn_id=turn_id, step=request.step)
     changes = ForkChanges(plan=request.plan, results=request.results)
     changed_turn(conversation, turn_id, _changes(fork, changes), requests.tailored(texts).agents, tools)
@@ -45,23 +45,6 @@ def make(tenant_id: UUID, turn_id: str, request: ForkRequest, tools: Registry) -
         replay_id = replays.make(db, tenant_id, options.model_dump(mode="json"), [new])
     requests.dispatch(replay_id, 1)
     return replay_id
-
-
-def ended_turn(tenant_id: UUID, turn_id: str) -> RecordedConversation:
-    """Return the recorded conversation of a turn that has ended.
-
-    Raises:
-        NotFound: the tenant has no such turn.
-        Conflict: it has not ended.
-    """
-    with snapshot(tenant_id) as db:
-        turn = turns.of_tenant(db, tenant_id, turn_id)
-        if turn.finished_at is None:
-            raise Conflict(f"the turn has not ended, it is {turn.status}", code="not_finished")
-        rows = recorded.read(db, tenant_id, turn.conversation_id)
-        if rows is None:
-            raise NotFound("there is no turn of that id")
-        return read_conversation(rows)
 
 
 def run(

@@ -44,6 +44,8 @@ def report(
     tools: Mapping[str, Tool] = MappingProxyType({}),
     about: Mapping[str, str] = MappingProxyType({}),
     max_different: float | None = None,
+    *,
+    shows_same: bool = False,
 ) -> ReplayReport:
     """Return the report of a replay.
 
@@ -52,8 +54,9 @@ def report(
         tools: ours, by name, as in `comparison.compare`.
         about: what was replayed and changed, as titles and values for the reader.
         max_different: the largest share of turns that may go another way; None for any.
+        shows_same: list the turns that go the same way, too.
     """
-    tally = _Tally(tools)
+    tally = _Tally(tools, shows_same=shows_same)
     for turn in turns:
         tally.add(turn)
     return tally.report(dict(about), max_different)
@@ -65,10 +68,10 @@ def report_json(report: ReplayReport) -> bytes:
 
 
 class _Tally:
-    """Sums over turns, and the turns that did not go the same way."""
+    """Sums over turns, and the turns that are listed."""
 
-    def __init__(self, tools: Mapping[str, Tool]) -> None:
-        self._our_tools = tools
+    def __init__(self, tools: Mapping[str, Tool], *, shows_same: bool) -> None:
+        self._our_tools, self._shows_same = tools, shows_same
         self._conversations: set[str] = set()
         self._outcomes = Counter[ReplayedOutcome](dict.fromkeys(get_args(ReplayedOutcome), 0))
         self._only_figures = 0
@@ -92,7 +95,7 @@ class _Tally:
         if turn.replayed is not None:
             self._add_figures(turn.recorded, turn.replayed)
             self._add_tools(turn.recorded.steps, turn.replayed.steps, turn.differences)
-        if turn.outcome != "same":
+        if turn.outcome != "same" or self._shows_same:
             self._listed.append(reported_turn(turn, self._our_tools))
 
     def report(self, about: dict[str, str], max_different: float | None) -> ReplayReport:

@@ -11,7 +11,7 @@ _LONGEST = 1_000
 
 
 def reported_turn(turn: ReplayedTurn, tools: Mapping[str, Tool]) -> ReportedTurn:
-    """Return what a report shows of a turn that did not go the same way."""
+    """Return what a report shows of a turn."""
     before = turn.recorded.steps
     after = turn.replayed.steps if turn.replayed else []
     matching = match(before, after, tools)

@@ -18,7 +18,7 @@ def view_of(found: ReplayProgress, made: ReplayReport | None = None) -> ReplayVi
     row, options = found.replay, ReplayOptions.model_validate(found.replay.options)
     left = found.conversations - found.done
     eta_s = round(found.elapsed_s / found.done * left, 1) if found.done and row.status == "running" else None
-    names = ("since", "until", "agent", "sample", "seed", "tools", "model", "repeat", "max_different")
+    chosen = ReplayOptions.model_fields.keys() & ReplayView.model_fields.keys()
     return ReplayView.model_validate(
         {
             "replay_id": str(row.id),
@@ -26,9 +26,8 @@ def view_of(found: ReplayProgress, made: ReplayReport | None = None) -> ReplayVi
             "conversations": found.conversations,
             "done": found.done,
             "eta_s": eta_s,
-            **{name: getattr(options, name) for name in names},
+            **{name: getattr(options, name) for name in chosen},
             "prompts": options.changed,
-            "fork": options.fork,
             "created_at": row.created_at,
             "finished_at": row.finished_at,
             "report": made,
@@ -53,7 +52,9 @@ def report_of(found: ReplayProgress, tools: Mapping[str, Tool]) -> ReplayReport:
     if row.status == "running":
         raise Conflict(f"the replay still runs: {found.done} of {found.conversations} conversations are done")
     options = ReplayOptions.model_validate(row.options)
-    return report(_turns(row.tenant_id, row.id), tools, about(options), options.max_different)
+    shows_same = options.turn_id is not None
+    turns = _turns(row.tenant_id, row.id)
+    return report(turns, tools, about(options), options.max_different, shows_same=shows_same)
 
 
 def _turns(tenant_id: UUID, replay_id: UUID) -> Iterator[ReplayedTurn]:

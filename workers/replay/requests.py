@@ -17,6 +17,7 @@ from turnloom.models.ledger.replays import NewConversation
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.tenant_texts import Tailored, tailor, with_texts
 from turnloom.workers.dispatch import send
+from turnloom.workers.replay.recorded_turns import conversation_of, turn_of
 
 _AT_ONCE = 64
 """Most tasks that work on one replay. Each takes one conversation after another."""
@@ -32,6 +33,7 @@ def make(tenant_id: UUID, request: ReplayRequest, *, by_operator: bool = False) 
     Raises:
         Invalid: a text cannot be used, or no agent, or no language model of the settings, has the name.
         NotFound: there is nothing to replay.
+        Conflict: the one turn to replay has not ended, or has no reply of an agent's own.
     """
     texts = texts_with(tenant_id, request.prompts)
     _check_agent(request, texts)
@@ -43,17 +45,10 @@ def make(tenant_id: UUID, request: ReplayRequest, *, by_operator: bool = False) 
         changed=sorted(request.prompts),
         source="ledger" if request.conversations is None else "request",
     )
+    listed = _sampled(_listed(tenant_id, request), request)
+    if not listed:
+        raise NotFound("there is no recorded conversation of this time and agent")
     with transaction(tenant_id) as db:
-        if request.conversations is None:
-            assert request.since is not None
-            found = recorded.find(db, tenant_id, request.since, request.until, request.agent)
-            kept = foreign.kept(db, tenant_id, request.since, request.until, request.agent)
-            listed = [NewConversation(each) for each in found] + [_foreign(each) for each in kept]
-        else:
-            listed = [_foreign(each) for each in request.conversations]
-        listed = _sampled(listed, request)
-        if not listed:
-            raise NotFound("there is no recorded conversation of this time and agent")
         # Of a fault file a replay reads the faults of calls only, and a worker of the release before knows no others.
         written = options.model_dump(mode="json", exclude={"faults": {"duplicates", "restarts"}})
         replay_id = replays.make(db, tenant_id, written, listed)
@@ -115,6 +110,21 @@ def changed_texts(folder: Path) -> dict[str, str]:
             raise Invalid(f"{path}: a replay cannot change the texts under {name.parts[0]}/")
         found[name.with_suffix("").as_posix()] = text
     return found
+
+
+def _listed(tenant_id: UUID, request: ReplayRequest) -> list[NewConversation]:
+    if request.conversations is not None:
+        return [_foreign(each) for each in request.conversations]
+    if request.turn_id is not None:
+        conversation = conversation_of(tenant_id, request.turn_id)
+        turn_of(conversation, request.turn_id)
+        return [NewConversation(conversation.conversation_id)]
+    assert request.since is not None
+    when = (request.since, request.until, request.agent)
+    with transaction(tenant_id) as db:
+        found = recorded.find(db, tenant_id, *when, request.last)
+        kept = foreign.kept(db, tenant_id, *when) if request.last is None else []
+    return [NewConversation(each) for each in found] + [_foreign(each) for each in kept]
 
 
 def _text(path: Path) -> str:

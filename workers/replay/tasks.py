@@ -163,7 +163,8 @@ def _conversation(
 def _as_meant(turn: RecordedTurn, options: ReplayOptions) -> RecordedTurn:
     """Return a turn that is replayed only if the request means it."""
     is_meant = options.agent in (None, turn.record.agent) and requests.is_in_time(turn.record.at, options)
-    is_meant = is_meant and (options.fork is None or turn.turn_id == options.fork.turn_id)
+    only = options.fork.turn_id if options.fork else options.turn_id
+    is_meant = is_meant and only in (None, turn.turn_id)
     return turn if is_meant else turn.model_copy(update={"is_replayed": False})
 
 

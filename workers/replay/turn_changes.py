@@ -12,11 +12,12 @@ from pydantic import ValidationError
 from turnloom.models.contracts.plan import Plan, implied_needs
 from turnloom.models.contracts.recorded import RecordedConversation, RecordedTurn
 from turnloom.models.contracts.replay import StepRecord
-from turnloom.models.errors import Conflict, Invalid, NotFound
+from turnloom.models.errors import Invalid, NotFound
 from turnloom.models.runtime.value_faults import faults_of
 from turnloom.planner.agents import Agents
 from turnloom.planner.plan.validation import validate
 from turnloom.tools.registry import Registry
+from turnloom.workers.replay.recorded_turns import turn_of
 from turnloom.workers.replay.tool_results import CallOutcome
 
 
@@ -53,7 +54,7 @@ def changed_turn(
         InvalidPlan: the plan has faults; the error lists all of them.
         Invalid: a given result is none of the step's tool.
     """
-    turn = _found(conversation, turn_id)
+    turn = turn_of(conversation, turn_id)
     steps = turn.record.steps
     plan = _plan(turn, changes.plan, agents, tools)
     _check_step(changes.step, [step.id for step in steps])
@@ -61,16 +62,6 @@ def changed_turn(
     again |= _with_followers(changes.step, {step.id: implied_needs(step) for step in plan.steps}) if plan else set()
     planned = turn.model_copy(update={"plans": [plan.model_dump(mode="json")]}) if plan else turn
     return ChangedTurn(planned, _given(changes.results, plan, steps, tools), again)
-
-
-def _found(conversation: RecordedConversation, turn_id: str) -> RecordedTurn:
-    found = next((turn for turn in conversation.turns if turn.turn_id == turn_id), None)
-    if found is None:
-        raise NotFound("there is no turn of that id that has ended")
-    if not found.is_replayed:
-        wrote = f"{found.author} wrote its reply" if found.author else f"it is {found.record.status}"
-        raise Conflict(f"the turn cannot be run again: {wrote}")
-    return found
 
 
 def _plan(turn: RecordedTurn, given: Any, agents: Agents, tools: Registry) -> Plan | None:

@@ -7,7 +7,6 @@ results come from the given source alone. So nothing can be sent and no effect c
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from turnloom.models.contracts.knowledge import Lesson
 from turnloom.models.contracts.material import Material
@@ -18,7 +17,6 @@ from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Again, Bound, Usage
 from turnloom.models.errors import Invalid, InvalidPlan, TurnloomError
 from turnloom.models.ledger.replies import HISTORY
-from turnloom.models.runtime.local_time import timezone_of
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft
 from turnloom.planner.knowledge.learning import Observation, Round, learn
@@ -29,12 +27,12 @@ from turnloom.planner.loop import next_move
 from turnloom.planner.memory.slot_state import merged, settled, shown
 from turnloom.planner.plan.expansion import stand_in
 from turnloom.planner.plan.phases import so_far, steps_now
-from turnloom.planner.plan.playbooks import NO_PLAYBOOKS
 from turnloom.planner.plan.validation import validate
 from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.responder import Composed, compose
 from turnloom.workers.compiling import Columns
 from turnloom.workers.replay import records
+from turnloom.workers.replay.first_context import LLM_S, first_context
 from turnloom.workers.replay.past import Past
 from turnloom.workers.replay.setting import Setting
 from turnloom.workers.replay.tool_results import ToolResults
@@ -43,9 +41,6 @@ from turnloom.workers.turns.accounting import allowances_of
 from turnloom.workers.turns.apologies import reason_of, word_for
 from turnloom.workers.turns.endings import final_status, with_output
 from turnloom.workers.turns.tool_availability import ToolAvailability
-
-_LLM_S = 120.0
-"""Real time for the calls of a language model for a plan, and for those for a reply."""
 
 
 class TurnReplay:
@@ -62,10 +57,11 @@ class TurnReplay:
     ) -> None:
         """`offered` are the tools that the agent may use for this person."""
         self._setting, self._conversation, self._turn, self._past = setting, conversation, turn, past
-        self._tools, self._unavailable = offered.tools, offered.unavailable
+        self._tools = offered.tools
         self._turn_id = turn.key(conversation.conversation_id)
         self._agent = setting.agent_for(turn)
-        self._mode = turn.mode or self._agent.mode
+        self._first = first_context(turn, past, setting.tailored, self._agent, offered)
+        self._mode, self._now = self._first.mode, self._first.now
         origin = CallOrigin(
             tenant_id=setting.tenant_id,
             conversation_id=conversation.conversation_id,
@@ -82,7 +78,6 @@ class TurnReplay:
             on_error=turn.on_error,
             deadline_ms=turn.deadline_ms,
         )
-        self._now = turn.begun_at.astimezone(ZoneInfo(timezone_of(turn.person)))
         self._slots = dict(past.slots)
         self._plans: list[Plan] = []
         self._traces: list[dict[str, Any]] = []
@@ -151,24 +146,10 @@ class TurnReplay:
         raise error
 
     def _context(self, again: Again | None) -> PlanningContext:
-        tailor, agent = self._setting.tailored, self._agent
-        is_whole = self._mode in ("auto", "plan")
-        return PlanningContext(
-            agent=agent,
-            tools=self._tools,
-            unavailable=self._unavailable,
-            message=self._turn.record.message,
-            mode=self._mode,
+        return replace(
+            self._first,
             now=self._now + timedelta(milliseconds=self._elapsed_ms()),
-            timeout_s=_LLM_S,
-            prompts=tailor.prompts,
-            playbooks=tailor.playbooks.for_agent(agent.name, self._tools) if is_whole else NO_PLAYBOOKS,
-            user=self._turn.person,
-            history=self._past.history,
-            summary=self._past.summary,
             slots=self._slots,
-            asked=self._past.asked,
-            memory=self._past.memory,
             revision=len(self._plans),
             again=again,
             done=self._results(),
@@ -207,7 +188,7 @@ class TurnReplay:
         slots = settled(self._slots, material.steps, self._agent.slots)
         tailor = self._setting.tailored
         given = ReplyInput(
-            material=replace(material, left_ms=round(_LLM_S * 1000)),
+            material=replace(material, left_ms=round(LLM_S * 1000)),
             agent=self._agent,
             tools=self._setting.tools,
             prompts=tailor.prompts_for(material.person, material.message, material.history),

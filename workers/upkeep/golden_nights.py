@@ -4,16 +4,21 @@ Beat asks for one conversation a minute. So a run takes one thread of one worker
 pause of beat has left it. What was not held in the night is held by day.
 """
 
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
 
+from turnloom.models.connections import redis
 from turnloom.models.connections.database import transaction
+from turnloom.models.errors import Invalid, Unavailable
 from turnloom.models.ledger import golden_nights, keys
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.broker.app import app
-from turnloom.workers.evals.conversations import Golden, load_golden
+from turnloom.workers.evals.conversations import Golden
+from turnloom.workers.evals.nightly import missing_words, nightly
 
 _FROM_HOUR = 2
+_A_DAY_S = 86_400.0
 
 
 @app.task(name="hold_golden", send_events=False)
@@ -25,9 +30,9 @@ def hold_golden() -> None:
     with transaction() as db:
         caller = keys.recognise(db, keys.digest(key))
     if caller is None:
-        log.error("golden.not_held", reason="TURNLOOM_EVAL_KEY is no key of this deployment, or works no more")
+        _tell(now.date(), "TURNLOOM_EVAL_KEY is no key of this deployment, or works no more")
         return
-    conversations = _conversations()
+    conversations = _conversations(now.date())
     with transaction(caller.tenant_id) as db:
         name = golden_nights.claim(db, caller.tenant_id, now.date(), list(conversations))
     if name is None:
@@ -38,6 +43,28 @@ def hold_golden() -> None:
     log.info("golden.held", name=name, passed=difference is None)
 
 
+def _conversations(day: date) -> Mapping[str, Golden]:
+    """Return the golden conversations of the night, and tell what is wrong with the settings for them."""
+    try:
+        conversations, without = nightly()
+    except Invalid as error:
+        _tell(day, str(error))
+        return {}
+    if without:
+        _tell(day, missing_words(without))
+    return conversations
+
+
+def _tell(day: date, reason: str) -> None:
+    """Log why conversations are not held, once in a night: the task runs each minute."""
+    try:
+        is_new = redis.note_once(f"golden:{day}:{reason}", _A_DAY_S)
+    except Unavailable:
+        is_new = True
+    if is_new:
+        log.error("golden.not_held", reason=reason)
+
+
 def _held(golden: Golden, key: str) -> str | None:
     """Hold a conversation over the API, and return why it did not pass."""
     # A client of HTTP, which other workers do without.
@@ -46,10 +73,3 @@ def _held(golden: Golden, key: str) -> str | None:
 
     with Api(settings().api_url, key) as api:
         return hold(api, golden).difference
-
-
-def _conversations() -> dict[str, Golden]:
-    """Return the golden conversations of the agents that the settings name, by agent and name."""
-    files = sorted((settings().prompts_dir / "golden").glob("*.yaml"))
-    found = load_golden(files, settings().eval_agents)
-    return {f"{golden.agent}/{golden.name}": golden for golden in found}

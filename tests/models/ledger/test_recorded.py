@@ -45,6 +45,17 @@ def test_conversations_are_found_by_the_time_of_their_turns() -> None:
     assert found(tenant_id, None, now - timedelta(minutes=5)) == []
 
 
+def test_the_last_conversations_are_those_with_the_latest_turns() -> None:
+    """A conversation that was begun first and goes on is among the last."""
+    tenant_id = make_tenant()
+    for name in ("a", "b", "c", "a"):
+        talk(tenant_id, name)
+    with transaction() as db:
+        last = recorded.find(db, tenant_id, None, None, None, last=2)
+
+    assert last == ["a", "c"]
+
+
 def test_a_conversation_is_read_with_its_final_turns() -> None:
     """One that is worked on is left out; a conversation that does not exist is None."""
     tenant_id = make_tenant()

@@ -134,3 +134,11 @@ def test_long_texts_are_cut():
     (listed,) = report([replayed(before, turn(reply="s" * 8_000))]).listed
 
     assert {len(text or "") for text in (listed.message, listed.reply_before, listed.reply_after)} == {1_000}
+
+
+def test_a_turn_that_goes_the_same_way_is_shown_if_it_is_what_was_asked_for() -> None:
+    """Of a replay of one turn, whoever reads it wants to see that turn."""
+    same = replayed(FOUND, FOUND)
+
+    assert report([same]).listed == []
+    assert [turn.outcome for turn in report([same], shows_same=True).listed] == ["same"]

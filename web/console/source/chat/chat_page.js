@@ -1,6 +1,6 @@
 // The chat with an agent, and the plan of the chosen turn beside it.
 
-import { call } from "../api.js";
+import { readAgents } from "../agents.js";
 import { fill, h, icon, say } from "../dom.js";
 import { freshId } from "../format.js";
 import { PlanPanel } from "../plan/plan_panel.js";
@@ -131,9 +131,9 @@ export class ChatPage {
   }
 
   async #readAgents() {
-    const { items } = await call("GET", "v1/agents");
-    this.profiles = new Map(items.map((agent) => [agent.name, agent]));
-    fill(this.agents, items.map(({ name }) => h("option", { value: name }, name)));
+    const agents = await readAgents();
+    this.profiles = new Map(agents.map((agent) => [agent.name, agent]));
+    fill(this.agents, agents.map(({ name }) => h("option", { value: name }, name)));
     if (this.profiles.has("hotel")) this.agents.value = "hotel";
     this.#describe();
   }

@@ -1,10 +1,11 @@
-// One text: edit it, try it with samples, set it, go back to an earlier one.
+// One text: edit it, try it, set it, go back to an earlier one.
 
 import { call } from "../api.js";
 import { announce, fill, h, say } from "../dom.js";
 import { moment } from "../format.js";
-import { replayWithText } from "../replays/replay_list.js";
 import { keepDraft } from "../rollouts/draft.js";
+import { promptChanges } from "./prompt_changes.js";
+import { TextTrial } from "./text_trial.js";
 
 /** The editor. `onChange` is called when another text is in effect; `mayReplay`: whether the key may make replays. */
 export class TextEditor {
@@ -20,14 +21,13 @@ export class TextEditor {
     this.outcome = h("div", { class: "outcome", role: "status" });
     this.set = button("Set for all", () => this.#set(), "primary");
     this.remove = button("Go back to the shipped text", () => this.#remove());
-    this.turn = h("input", { id: "trial", type: "text", maxlength: "64", placeholder: "Id of a turn", spellcheck: "false" });
-    this.trial = h("label", { class: "hint", for: "trial" }, "Preview with the results of a recorded turn: ", this.turn);
-    this.actions = h("div", { class: "row" }, button("Check and preview", () => this.#check()), mayReplay && button("Replay a sample with it", () => this.#replay()), button("Roll it out…", () => this.#rollOut()), this.set, this.remove, this.trial);
+    this.trial = new TextTrial({ text: () => this.text.value, mayReplay });
+    this.actions = h("div", { class: "row" }, button("Check and preview", () => this.#check()), button("Roll it out…", () => this.#rollOut()), this.set, this.remove);
     this.below = h("div", { class: "below" });
     const back = h("a", { class: "button quiet back", href: "#/prompts" }, "← All texts");
     const label = h("label", { class: "unseen", for: "text" }, "Text");
     this.blank = h("p", { class: "blank" }, "Choose a text. A change is checked first, counts for the tenant's next turns, and can be taken back.");
-    this.inner = h("div", { class: "inner" }, back, h("div", {}, this.title, this.about), label, this.text, this.actions, this.problem, this.outcome, this.below);
+    this.inner = h("div", { class: "inner" }, back, h("div", {}, this.title, this.about), label, this.text, this.actions, this.problem, this.outcome, this.trial.element, this.below);
     this.element = h("section", { class: "editor", "aria-label": "Text" }, this.blank, this.inner);
   }
 
@@ -38,7 +38,7 @@ export class TextEditor {
     this.inner.hidden = true;
     fill(this.outcome);
     say(this.problem, "");
-    if (name !== undefined) await this.#read();
+    if (name !== undefined) await Promise.all([this.#read(), this.trial.open(name)]);
   }
 
   async #read() {
@@ -51,7 +51,6 @@ export class TextEditor {
     say(this.about, told.refused ?? `${told.source ?? "nothing"}${told.origin === "shipped" ? ", as shipped" : `, the tenant's own${told.set_at ? ` since ${moment(told.set_at)}, by ${told.set_by}` : ""}`}`);
     this.text.value = told.text ?? "";
     this.remove.hidden = told.origin !== "ledger";
-    this.trial.hidden = !name.startsWith("responding/");
     fill(this.below, this.#history(told.history), told.origin !== "shipped" && told.shipped !== null && folded("The shipped text", told.shipped));
     this.#compare();
   }
@@ -77,15 +76,10 @@ export class TextEditor {
   }
 
   async #check() {
-    const turn = this.trial.hidden ? "" : this.turn.value.trim();
+    const turn = this.trial.turnId;
     const told = await call("POST", "v1/prompts/check", { name: this.name, text: this.text.value, ...(turn && { turn_id: turn }) });
     const previews = told.preview.map((text, place) => folded(`Preview ${place + 1}`, text, place === 0));
-    fill(this.outcome, h("p", { class: told.usable ? "good" : "problem" }, told.usable ? `It can be used, as ${told.source}.` : told.reason), warnings(told.warnings), previews);
-  }
-
-  async #replay() {
-    await replayWithText(this.name, this.text.value);
-    location.hash = "#/replays";
+    fill(this.outcome, h("p", { class: told.usable ? "good" : "problem" }, told.usable ? `It can be used, as ${told.source}.` : told.reason), warnings(told.warnings), previews, turn && told.usable && told.preview.length === 0 && promptChanges(told.prompts));
   }
 
   #rollOut() {

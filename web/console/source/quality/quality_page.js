@@ -1,5 +1,6 @@
 // How the tenant's turns went: by agent, by version of each text, by day; and the trend over a month.
 
+import { offerAgents } from "../agents.js";
 import { call } from "../api.js";
 import { fill, h, say } from "../dom.js";
 import { duration, number, share } from "../format.js";
@@ -28,10 +29,7 @@ export class QualityPage {
 
   /** Read the figures as they are now. Raises Problem. */
   async open() {
-    if (this.agent.length === 1) {
-      const { items } = await call("GET", "v1/agents");
-      this.agent.append(...items.map(({ name }) => h("option", { value: name }, name)));
-    }
+    await offerAgents(this.agent);
     await this.#read();
   }
 

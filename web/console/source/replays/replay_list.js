@@ -1,12 +1,12 @@
 // Replays of recorded conversations: start one, see how far it is, open its report.
 
+import { offerAgents } from "../agents.js";
 import { call, path } from "../api.js";
 import { announce, h, say } from "../dom.js";
 import { duration, moment, number } from "../format.js";
 import { PagedTable } from "../paged_table.js";
 
 const EVERY_MS = 2_000;
-const WEEK_MS = 7 * 86_400_000;
 
 /** The list at `#/replays`. */
 export class ReplayList {
@@ -40,10 +40,7 @@ export class ReplayList {
 
   /** Show the replays, and go on looking while the page is seen. Raises Problem. */
   async open() {
-    if (this.agent.length === 1) {
-      const { items } = await call("GET", "v1/agents");
-      this.agent.append(...items.map(({ name }) => h("option", { value: name }, name)));
-    }
+    await offerAgents(this.agent);
     await this.#read();
   }
 
@@ -93,24 +90,24 @@ export class ReplayList {
   }
 }
 
-/** Replay a sample of the last week with another text in place of one in effect. Raises Problem. */
-export async function replayWithText(name, text) {
-  const since = new Date(Date.now() - WEEK_MS).toISOString();
-  const agent = name.startsWith("agents/") ? { agent: name.slice("agents/".length) } : {};
-  await startReplay({ since, sample: 20, prompts: { [name]: text }, ...agent });
-}
-
 async function startReplay(body) {
   await call("POST", "v1/replays", body);
   announce("The replay has begun.");
 }
 
-function whatOf({ since, agent, sample, repeat, model, prompts, max_different, fork }) {
-  const parts = fork ? [`a turn from its step ${fork.step}`] : [since ? `since ${moment(since)}` : "conversations of another system", agent ?? "all agents"];
+function whatOf({ sample, last, repeat, model, prompts, max_different, ...which }) {
+  const parts = whichTurns(which);
+  if (last) parts.push(`the last ${number(last)} conversations`);
   if (sample) parts.push(`at most ${sample} conversations`);
   if (repeat > 1) parts.push(`${repeat} times each`);
   if (model) parts.push(`with ${model}`);
   if (prompts.length > 0) parts.push(`with another ${prompts.join(", ")}`);
   if (max_different !== null) parts.push(`at most ${number(100 * max_different)} % different`);
   return parts.join(" · ");
+}
+
+function whichTurns({ since, turn_id, agent, fork }) {
+  if (fork) return [`a turn from its step ${fork.step}`];
+  if (turn_id) return ["one turn"];
+  return [since ? `since ${moment(since)}` : "conversations of another system", agent ?? "all agents"];
 }

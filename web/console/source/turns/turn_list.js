@@ -1,5 +1,6 @@
 // Find turns: a form of filters, and what was found, page by page. The address has the filters: it can be sent on.
 
+import { readAgents } from "../agents.js";
 import { call } from "../api.js";
 import { fill, h, say } from "../dom.js";
 import { TURN_WORDS, duration, moment } from "../format.js";
@@ -65,12 +66,12 @@ export class TurnList {
   }
 
   async #makeForm() {
-    const [agents, tools] = await Promise.all(["v1/agents", "v1/tools"].map((address) => call("GET", address).catch(() => ({ items: [] }))));
+    const [agents, tools] = await Promise.all([readAgents().catch(() => []), call("GET", "v1/tools").catch(() => ({ items: [] }))]);
     const names = tools.items.map(({ name }) => h("option", { value: name }));
     fill(
       this.form,
       choice("status", "Status", Object.keys(TURN_WORDS), TURN_WORDS),
-      choice("agent", "Agent", agents.items.map(({ name }) => name)),
+      choice("agent", "Agent", agents.map(({ name }) => name)),
       choice("channel", "Channel", CHANNELS),
       Object.entries(TEXTS).map(([name, label]) => field(name, label, { type: "search", list: name === "tool" && "tools" })),
       Object.entries(TIMES).map(([name, label]) => field(name, label, { type: "datetime-local" })),
