@@ -17,9 +17,9 @@ from turnloom.models.ledger.override_cache import _KEPT_S
 from turnloom.workers.broker.app import app
 from turnloom.workers.embedded.stack import Stack
 
-ECHO = {"steps": [{"id": "a", "tool": "sim.echo", "args": {"value": "hi"}}]}
+ECHOING = {"plan": {"steps": [{"id": "a", "tool": "sim.echo", "args": {"value": "hi"}}]}, "agent": "generic"}
 NEW_RESULTS = "---\nname: responding/results\nversion: 1\ninputs: [steps]\n---\nThe guild has spoken."
-ORDER = "Wait 1 ms three times one after another"
+ORDERING = {"message": "Wait 1 ms three times one after another", "agent": "generic"}
 
 
 @pytest.fixture(scope="module")
@@ -61,47 +61,62 @@ def split(rollout: RunningRollout, prefix: str, each_side: int) -> tuple[list[st
     return taken[:each_side], [name for name in names if name not in taken][:each_side]
 
 
-def test_half_of_the_conversations_get_a_text_and_keep_it(api: httpx2.Client) -> None:
-    """Of forty conversations those that the rollout takes have it in each turn, until it is stopped."""
+@pytest.fixture(scope="module")
+def halved(api: httpx2.Client) -> RunningRollout:
+    """A text that half of the conversations get, as all processes know by now."""
     rollout = start(api, name="responding/results", text=NEW_RESULTS, share=0.5)
-    request = {"plan": ECHO, "agent": "generic"}
+    wait_until_known(api, rollout, is_new, **ECHOING)
+    return rollout
 
-    def is_new(turn: dict[str, Any]) -> bool:
-        return bool(turn["reply"]["text"] == "The guild has spoken.")
 
-    wait_until_known(api, rollout, is_new, **request)
+def is_new(turn: dict[str, Any]) -> bool:
+    return bool(turn["reply"]["text"] == "The guild has spoken.")
+
+
+def test_half_of_the_conversations_get_a_text_and_keep_it(api: httpx2.Client, halved: RunningRollout) -> None:
+    """Of forty conversations those that the rollout takes have it in each turn."""
     conversations = [f"half-{number}" for number in range(40)]
-    seen = [say_all(api, conversations, **request) for _ in range(2)]
+    seen = [say_all(api, conversations, **ECHOING) for _ in range(2)]
     again = api.post("/v1/rollouts", json={"name": "responding/results", "text": NEW_RESULTS, "share": 0.5})
-    report = api.get(f"/v1/rollouts/{rollout.id}").json()
-    stopped = api.post(f"/v1/rollouts/{rollout.id}/stop").json()
-    taken = {each for each in conversations if rollout.takes(each)}
+    report = api.get(f"/v1/rollouts/{halved.id}").json()
+    taken = {each for each in conversations if halved.takes(each)}
 
     assert 8 <= len(taken) <= 32
     assert [{each for each, turn in turns.items() if is_new(turn)} for turns in seen] == [taken, taken]
     assert (again.status_code, again.json()["code"]) == (409, "conflict")
     assert report["new"]["turns"] >= 2 * len(taken)
     assert report["old"]["turns"] >= 2 * (40 - len(taken))
+
+
+def test_no_conversation_gets_a_text_that_was_stopped(api: httpx2.Client, halved: RunningRollout) -> None:
+    """Not those either that had it."""
+    stopped = api.post(f"/v1/rollouts/{halved.id}/stop").json()
+
     assert stopped["outcome"] == "stopped"
-    wait_until_known(api, rollout, lambda turn: not is_new(turn), **request)
+    wait_until_known(api, halved, lambda turn: not is_new(turn), **ECHOING)
 
 
-def test_a_worse_text_is_taken_back_by_itself(stack: Stack, api: httpx2.Client) -> None:
-    """An agent whose plans are refused fails its turns. The next look ends it, and conversations go on as before."""
+@pytest.fixture(scope="module")
+def worse(api: httpx2.Client) -> RunningRollout:
+    """An agent whose plans are refused, for half of the conversations."""
     rollout = start(api, name="agents/generic", text="max_depth: 1", share=0.5, min_turns=8)
-    request = {"message": ORDER, "agent": "generic"}
-    wait_until_known(api, rollout, lambda turn: turn["status"] == "failed", **request)
-    taken, others = split(rollout, "worse", 10)
+    wait_until_known(api, rollout, lambda turn: turn["status"] == "failed", **ORDERING)
+    return rollout
 
-    turns = say_all(api, taken + others, **request)
+
+def test_a_worse_text_is_taken_back_by_itself(stack: Stack, api: httpx2.Client, worse: RunningRollout) -> None:
+    """It fails its turns. The next look ends it, and conversations go on as before."""
+    taken, others = split(worse, "worse", 10)
+
+    turns = say_all(api, taken + others, **ORDERING)
     _look(stack)
-    wait_for(lambda: api.get(f"/v1/rollouts/{rollout.id}").json()["rollout"]["outcome"] == "taken_back")
-    wait_for(lambda: say_all(api, taken[:1], **request)[taken[0]]["status"] == "succeeded", within_s=30)
+    wait_for(lambda: api.get(f"/v1/rollouts/{worse.id}").json()["rollout"]["outcome"] == "taken_back")
+    wait_for(lambda: say_all(api, taken[:1], **ORDERING)[taken[0]]["status"] == "succeeded", within_s=30)
 
     assert {turns[each]["status"] for each in taken} == {"failed"}
     assert {turns[each]["error"]["code"] for each in taken} == {"invalid_plan"}
     assert {turns[each]["status"] for each in others} == {"succeeded"}
-    found = api.get(f"/v1/rollouts/{rollout.id}").json()
+    found = api.get(f"/v1/rollouts/{worse.id}").json()
     assert found["rollout"]["reason"].startswith("failed turns: ")
     assert found["new"]["plan_validity"] < 0.5 < found["old"]["plan_validity"]
     lines = api.get("/v1/metrics/quality", params={"by": "version"}).json()["items"]

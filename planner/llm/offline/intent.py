@@ -8,6 +8,9 @@ from typing import Any
 from turnloom.planner.llm.offline.rules import Domain, Manners, SlotRule
 from turnloom.planner.llm.offline.values import Facts, substituted
 
+_MOST_LINES = 20
+"""How many lines of a message are searched one by one."""
+
 
 @dataclass
 class _Heard:
@@ -79,12 +82,18 @@ def _find(message: str, slot: SlotRule, manners: Manners) -> Any:
     if slot.type == "texts":
         said = (_read(match, slot, manners).lower() for pattern in slot.patterns for match in pattern.finditer(message))
         return " and ".join(dict.fromkeys(said)) or None
-    for pattern in slot.patterns:
-        for match in pattern.finditer(message):
+    for text in _said_last_first(message):
+        for match in (match for pattern in slot.patterns for match in pattern.finditer(text)):
             value = _read(match, slot, manners)
             if value not in (None, "", []):
                 return value
     return None
+
+
+def _said_last_first(message: str) -> list[str]:
+    """Return a message's last lines, which may be messages that were merged, from the end on; then all of it."""
+    lines = message.splitlines()
+    return [*lines[: -_MOST_LINES - 1 : -1], message] if len(lines) > 1 else [message]
 
 
 def _read(match: re.Match[str], slot: SlotRule, manners: Manners) -> Any:

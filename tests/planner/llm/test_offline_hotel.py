@@ -73,13 +73,14 @@ def test_a_number_of_nights_keeps_the_arrival(plan_for: Callable[..., Plan], mes
     assert args_of(plan, "pms.get_availability")["check_out"] == {"$from": "dates.check_out"}
 
 
-def test_a_wish_in_a_merged_message_counts(plan_for: Callable[..., Plan]) -> None:
-    """Whichever of the messages that became one turn says it."""
-    args = args_of(
-        plan_for("A room tomorrow\nA room tomorrow with half board, a sea view", first=True), "pms.get_availability"
-    )
+def test_what_the_last_of_merged_messages_says_counts(plan_for: Callable[..., Plan]) -> None:
+    """What only an earlier one says stays."""
+    first, then = "A room tomorrow for 2 adults, with breakfast", "no wait, next weekend with half board, a sea view"
+    plan = plan_for(f"{first}\n{then}", first=True)
+    args = args_of(plan, "pms.get_availability")
 
-    assert (args["board_filter"], args["room_type_filter"]) == ("HB", "sea view")
+    assert args_of(plan, "dates.resolve_hint")["hint"] == "next weekend"
+    assert (args["adults"], args["board_filter"], args["room_type_filter"]) == (2, "HB", "sea view")
 
 
 def test_a_first_wish_is_dates_then_rooms(plan_for: Callable[..., Plan]) -> None:
