@@ -8,6 +8,7 @@ from uuid import uuid4
 import httpx2
 from playwright.sync_api import Page
 
+from tests.facts import wait_for
 from tests.journeys.following import post
 
 
@@ -31,6 +32,17 @@ def post_plan(api: httpx2.Client, steps: Iterable[Mapping[str, Any]], message: s
     conversation = f"browser-{uuid4()}"
     accepted = post(api, message, plan={"steps": list(steps)}, agent="generic", conversation_id=conversation)
     return f"#/chat/{conversation}", accepted["turn_id"]
+
+
+def gate(name: str, *needs: str) -> dict[str, Any]:
+    """Return a step that waits until a test opens it."""
+    return {"id": name, "tool": "sim.approve", "args": {"value": name}, "needs": list(needs)}
+
+
+def open_gate(api: httpx2.Client, turn_id: str, name: str) -> None:
+    """Let the step of a gate be made, once it waits."""
+    approve = {"decision": "approve"}
+    wait_for(lambda: api.post(f"/v1/turns/{turn_id}/approvals/{name}", json=approve).status_code == 200)
 
 
 def seen(page: Page) -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ import httpx2
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import WATCH
-from tests.browser.speaking import drawn, post_plan, seen, wait_for_end
+from tests.browser.speaking import drawn, gate, open_gate, post_plan, seen, wait_for_end
 from tests.journeys.following import finished, post, wait_step
 from tests.journeys.test_offline_loop import KYOTO
 
@@ -24,7 +24,7 @@ def large_plan() -> list[dict[str, object]]:
     """Return steps that wait for the first one, and for some of those shortly before them."""
     rng = random.Random(20)
     names = [f"s{number}" for number in range(LARGE)]
-    steps = [wait_step("s0", ms=2_000)]
+    steps = [gate("s0")]
     for place, name in enumerate(names[1:], 1):
         needs = rng.sample(names[max(0, place - 25) : place], min(place, rng.choice([1, 1, 2])))
         steps.append(wait_step(name, *needs, ms=20))
@@ -33,10 +33,11 @@ def large_plan() -> list[dict[str, object]]:
 
 def test_a_large_plan_is_drawn_and_stays_usable(api: httpx2.Client, open_console: Callable[[str], Page]) -> None:
     """Events are drawn by the frame and not one by one. The picture moves, zooms, and opens a step."""
-    place, _ = post_plan(api, large_plan())
+    place, turn_id = post_plan(api, large_plan())
     page = open_console(place)
-    page.evaluate(COUNT_DRAWINGS)
     page.locator(".node").nth(LARGE - 1).wait_for(state="attached")
+    page.evaluate(COUNT_DRAWINGS)
+    open_gate(api, turn_id, "s0")
     wait_for_end(page)
 
     assert drawn(page) == dict.fromkeys([f"s{number}" for number in range(LARGE)], "succeeded")
@@ -54,9 +55,9 @@ def test_a_large_plan_is_drawn_and_stays_usable(api: httpx2.Client, open_console
 def test_steps_are_seen_to_wait_run_retry_and_fail(api: httpx2.Client, open_console: Callable[[str], Page]) -> None:
     """Each status that lasts is drawn, and the table says the same in words."""
     steps = [
-        wait_step("gate", ms=1_500),
+        gate("gate"),
         wait_step("first", "gate", ms=600),
-        wait_step("second", "first", ms=300),
+        wait_step("second", "first", ms=2_000),
         {"id": "flaky", "tool": "sim.flaky", "args": {"fail_times": 2}, "needs": ["first"]},
         {"id": "bad", "tool": "sim.fail", "args": {"code": "NOT_FOUND"}, "needs": ["first"]},
         {"id": "after", "tool": "sim.echo", "args": {"value": 1}, "needs": ["bad"]},
@@ -65,6 +66,7 @@ def test_steps_are_seen_to_wait_run_retry_and_fail(api: httpx2.Client, open_cons
     page = open_console(place)
     page.locator(".node").nth(len(steps) - 1).wait_for(state="attached")
     page.evaluate(WATCH)
+    open_gate(api, turn_id, "gate")
     finished(api, turn_id)
     wait_for_end(page)
 

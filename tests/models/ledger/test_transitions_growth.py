@@ -1,8 +1,8 @@
 """The cost of a commit grows more slowly than the square of a plan's steps, even after a failure or with a cap."""
 
-import time
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -22,10 +22,17 @@ HOLDER = Holder("worker/1", 60_000)
 def least_s(work: Callable[[], object], rounds: int = 3) -> float:
     taken = []
     for _ in range(rounds):
-        began = time.perf_counter()
+        before = postgres_s()
         work()
-        taken.append(time.perf_counter() - began)
+        taken.append(postgres_s() - before)
     return min(taken)
+
+
+def postgres_s() -> float:
+    """Return the CPU seconds of the processes that serve this database. They do not depend on what else runs."""
+    with statement() as db:
+        serving = db.execute("SELECT pid FROM pg_stat_activity WHERE datname = current_database()").fetchall()
+    return sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for (pid,) in serving) / 1e9
 
 
 def first_ends(count: int, chained: bool, cap: int | None, failed: bool) -> Callable[[], object]:
