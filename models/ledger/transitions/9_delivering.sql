@@ -123,8 +123,8 @@ begin
   insert into deliveries (turn_id, part, tenant_id, conversation_id, channel, recipient, status, queued_at, due_at,
                           finished_at)
   select t.id, hot.next_part(t.id), t.tenant_id, t.conversation_id, t.channel, i.recipient,
-         case when i.is_unwanted then 'withheld' else 'pending' end, p_at, p_at + interval '2 seconds',
-         case when i.is_unwanted then p_at end
+         case when i.is_unwanted then 'withheld' else 'pending' end, p_at,
+         case when not i.is_unwanted then p_at + interval '2 seconds' end, case when i.is_unwanted then p_at end
     from (select m.recipient, not p_is_told or (t.ending = 'cancelled' and m.detail ? 'deleted') as is_unwanted
             from channel_items m where m.turn_id = t.id and m.kind = 'message'
            order by m.detail ? 'deleted', m.at desc, m.id desc limit 1) i
