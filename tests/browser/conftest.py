@@ -21,15 +21,17 @@ FLAGS = [
 PATIENCE_MS = 30_000
 WATCH = """() => {
   window.seen = {};
+  const note = (step, look) => {
+    const status = look?.split(" ")[1];
+    if (step && status && !(window.seen[step] ??= []).includes(status)) window.seen[step].push(status);
+  };
+  const observed = { subtree: true, attributes: true, attributeOldValue: true, attributeFilter: ["class"] };
   new MutationObserver((changes) => {
-    for (const { target } of changes) {
-      const step = target.dataset?.step;
-      const status = target.getAttribute("class")?.split(" ")[1];
-      if (step && status && !(window.seen[step] ??= []).includes(status)) window.seen[step].push(status);
-    }
-  }).observe(document.body, { subtree: true, attributes: true, attributeFilter: ["class"] });
+    for (const { target, oldValue } of changes) note(target.dataset?.step, oldValue);
+    for (const { target } of changes) note(target.dataset?.step, target.getAttribute("class"));
+  }).observe(document.body, observed);
 }"""
-"""A script that notes each status that a step is drawn with, in `seen`: step -> statuses in order."""
+"""A script that notes each status that a step is drawn with, also at first, in `seen`: step -> statuses in order."""
 
 
 class Look(NamedTuple):

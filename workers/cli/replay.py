@@ -9,7 +9,6 @@ from typing import Any, BinaryIO
 from uuid import UUID
 
 import click
-from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -21,11 +20,10 @@ from turnloom.models.contracts.replay_request import ReplayRequest, ReplayView
 from turnloom.models.errors import Invalid
 from turnloom.models.ledger import foreign, replays
 from turnloom.models.ledger.replays import ReplayProgress
-from turnloom.models.runtime.value_faults import faults_of
 from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.tools.enabled_tools import enabled_tools
 from turnloom.workers.cli.replay_fork import fork
-from turnloom.workers.cli.replay_options import source_options, tenant_of, tenant_option
+from turnloom.workers.cli.replay_options import read_choices, source_options, tenant_of, tenant_option
 from turnloom.workers.replay import requests
 from turnloom.workers.replay.foreign import began_at, read_lines
 from turnloom.workers.replay.report import report_json
@@ -113,7 +111,7 @@ def run(
         "prompts": requests.changed_texts(prompts) if prompts else {},
     }
     tenant_id = tenant_of(tenant_name)
-    replay_id = requests.make(tenant_id, _request(request), by_operator=True)
+    replay_id = requests.make(tenant_id, read_choices(ReplayRequest, request), by_operator=True)
     if detach:
         _show(_found(tenant_id, replay_id), as_json=as_json)
         return
@@ -199,13 +197,6 @@ def _conversations(file: BinaryIO) -> list[Any]:
         for fault in error.faults:
             click.echo(fault["message"], err=True)
         raise
-
-
-def _request(fields: dict[str, Any]) -> ReplayRequest:
-    try:
-        return ReplayRequest.model_validate(fields)
-    except ValidationError as error:
-        raise click.UsageError(faults_of(error)) from error
 
 
 def _found(tenant_id: UUID, replay_id: UUID) -> ReplayProgress:

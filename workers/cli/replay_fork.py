@@ -6,16 +6,14 @@ from uuid import UUID
 
 import click
 import orjson
-from pydantic import ValidationError
 
 from turnloom.models.contracts.fault_file import read_fault_file
 from turnloom.models.contracts.recorded import RecordedConversation
 from turnloom.models.contracts.replay import ReplayedTurn
 from turnloom.models.contracts.replay_request import ReplayOptions
 from turnloom.models.errors import InvalidPlan
-from turnloom.models.runtime.value_faults import faults_of
 from turnloom.tools.command_output import json_option, print_json
-from turnloom.workers.cli.replay_options import source_options, tenant_of, tenant_option
+from turnloom.workers.cli.replay_options import read_choices, source_options, tenant_of, tenant_option
 from turnloom.workers.replay import requests
 from turnloom.workers.replay.recorded_turns import conversation_of
 from turnloom.workers.replay.report_table import show_turn
@@ -72,7 +70,8 @@ def fork(turn_id: UUID, tenant_name: str | None, as_json: bool, prompts: Path | 
     tenant_id = tenant_of(tenant_name)
     changes = TurnChanges(step=options["step"], plan=options["plan"], results=dict(options["results"]))
     faults, model = options["faults"], options["model"]
-    chosen = _chosen(tools=options["tools"], faults=read_fault_file(faults.read()) if faults else None, model=model)
+    fields = {"tools": options["tools"], "faults": read_fault_file(faults.read()) if faults else None, "model": model}
+    chosen = read_choices(ReplayOptions, fields)
     texts = requests.texts_with(tenant_id, requests.changed_texts(prompts) if prompts else {})
     conversation = conversation_of(tenant_id, str(turn_id))
     setting = Setting(
@@ -109,10 +108,3 @@ def _json(file: IO[Any], path: str, param: click.Parameter | None, ctx: click.Co
         return orjson.loads(file.read())
     except orjson.JSONDecodeError as error:
         raise click.BadParameter(f"{path} is not JSON: {error}", ctx, param) from error
-
-
-def _chosen(**fields: Any) -> ReplayOptions:
-    try:
-        return ReplayOptions.model_validate(fields)
-    except ValidationError as error:
-        raise click.UsageError(faults_of(error)) from error

@@ -1,17 +1,21 @@
 """Options that several commands of `turnloom replay` have."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
 import click
+from pydantic import ValidationError
 
 from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.base import Contract
 from turnloom.models.errors import NotFound
 from turnloom.models.ledger import tenants
+from turnloom.models.runtime.value_faults import faults_of
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_Choices = TypeVar("_Choices", bound=Contract)
 
 tenant_option = click.option("--tenant", "tenant_name", default=None, help="Whose.  [default: the only tenant]")
 
@@ -38,6 +42,18 @@ def source_options(command: _Command) -> _Command:
     for option in reversed(_SOURCE):
         command = option(command)
     return command
+
+
+def read_choices(contract: type[_Choices], fields: Mapping[str, Any]) -> _Choices:
+    """Return the choices of a command as a contract. The error of one that breaks a rule names its field.
+
+    Raises:
+        UsageError: a choice breaks a rule of the contract.
+    """
+    try:
+        return contract.model_validate(fields)
+    except ValidationError as error:
+        raise click.UsageError(faults_of(error)) from error
 
 
 def tenant_of(name: str | None) -> UUID:

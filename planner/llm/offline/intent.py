@@ -1,7 +1,7 @@
 """From the user's messages to facts: slots with their values, and wants. Later messages win over earlier ones."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,7 +70,8 @@ def _listen(message: str, heard: _Heard, domain: Domain, manners: Manners) -> bo
 
 def mentioned(message: str, domain: Domain, manners: Manners) -> dict[str, Any]:
     """Return the slots to which a message gives a value."""
-    values = {name: _find(message, slot, manners) for name, slot in domain.slots.items()}
+    texts = _said_last_first(message)
+    values = {name: _find(texts, slot, manners) for name, slot in domain.slots.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -78,11 +79,12 @@ def _is_unwanted(message: str, want: re.Pattern[str], manners: Manners) -> bool:
     return re.search(manners.without + want.pattern.removeprefix(r"\b"), message, re.IGNORECASE) is not None
 
 
-def _find(message: str, slot: SlotRule, manners: Manners) -> Any:
+def _find(texts: Sequence[str], slot: SlotRule, manners: Manners) -> Any:
+    """Return the value that a slot has in the first of these texts that gives one. The last of them is the message."""
     if slot.type == "texts":
-        said = (_read(match, slot, manners).lower() for pattern in slot.patterns for match in pattern.finditer(message))
-        return " and ".join(dict.fromkeys(said)) or None
-    for text in _said_last_first(message):
+        matches = (match for pattern in slot.patterns for match in pattern.finditer(texts[-1]))
+        return " and ".join(dict.fromkeys(_read(match, slot, manners).lower() for match in matches)) or None
+    for text in texts:
         for match in (match for pattern in slot.patterns for match in pattern.finditer(text)):
             value = _read(match, slot, manners)
             if value not in (None, "", []):
