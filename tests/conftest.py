@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache, partial
@@ -31,6 +32,7 @@ from tests.loaded_python import serving
 from tests.time_report import TimeReport
 from turnloom.models.connections.database import close_connections
 from turnloom.models.connections.redis import redis as redis_client
+from turnloom.models.runtime import settings as settings_module
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema.migration import upgrade
 from turnloom.models.schema.roles import OWNER_ROLE
@@ -105,6 +107,7 @@ def clean_environment() -> Iterator[None]:
         patch.setenv("TURNLOOM_ROW_SECURITY", "true")  # whatever works with it works without
         # A command run in this process must not fix the target of log lines, or tests would capture none.
         patch.setattr(structlog, "configure", partial(_configure_anew, structlog.configure))
+        patch.setattr("turnloom.models.runtime.settings._read", partial(_read_alone, settings_module._read))
         settings.cache_clear()
         yield
 
@@ -132,6 +135,8 @@ def database(servers: EmbeddedServers, redis_url: str, monkeypatch: pytest.Monke
         yield url
 
 
+_reading = threading.Lock()
+"""Held while settings are read, so that none that were read before they are forgotten are kept afterwards."""
 _spent: list[str] = []
 """The databases of tests that have ended."""
 _KEPT = 2
@@ -244,8 +249,15 @@ def _renamed(url: str, name: str) -> str:
 
 
 def _forget_settings() -> None:
+    """Forget the settings first: a thread of an earlier test that connects meanwhile must find the new ones."""
+    with _reading:
+        settings.cache_clear()
     close_connections()
     if redis_client.cache_info().currsize:
         redis_client().close()
     redis_client.cache_clear()
-    settings.cache_clear()
+
+
+def _read_alone(read: Callable[[Any], Any], kind: Any) -> Any:
+    with _reading:
+        return read(kind)

@@ -194,9 +194,10 @@ def forget_connections() -> None:
 
 def close_connections() -> None:
     """Close the pool; the next use opens a new one with the settings of that moment."""
-    if _engine.cache_info().currsize:
-        engine().pool.dispose()
-    _engine.cache_clear()
+    with _making:
+        if _engine.cache_info().currsize:
+            _engine().pool.dispose()
+        _engine.cache_clear()
 
 
 def examine() -> SessionFacts:
