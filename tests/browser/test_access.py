@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx2
 import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import DESKTOP, PHONE, Look
 from tests.browser.speaking import choose_agent, post_plan, say, wait_for_end
 from tests.journeys.following import run, wait_step
+from tests.journeys.stacks import client_of
 from turnloom.web.console import page as console_page
+from turnloom.workers.embedded.stack import Stack
 
 AXE = Path(console_page.__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 SCREENS = pytest.mark.parametrize(
@@ -52,36 +53,53 @@ def test_the_chat_has_nothing_serious(console: Page, look: Look) -> None:
     assert [first, answered, opened] == [[], [], []]
 
 
-@SCREENS
-def test_other_pages_have_nothing_serious(api: httpx2.Client, open_console: Callable[[str], Page], look: Look) -> None:
-    """The list of turns, a turn's story and its rerun, rollouts, the deployment, an approval, the form to sign in."""
-    ended = run(api, [wait_step("a"), wait_step("b", "a")])["turn_id"]
-    fork = api.post(f"/v1/turns/{ended}/forks", json={"step": "a"}).json()["replay_id"]
-    asked = {"name": "agents/hotel", "text": "max_depth: 5", "share": 0.5}
-    rollout = api.post("/v1/rollouts", json=asked).json()["id"]
-    api.post(f"/v1/rollouts/{rollout}/stop")
-    place, turn_id = post_plan(api, [{"id": "pay", "tool": "sim.approve", "args": {"value": 1}}])
-    seen_on = {
-        "#/turns": ".found a",
-        f"#/turns/{turn_id}": ".story .part",
-        f"#/turns/{ended}?from=a": ".one textarea",
-        f"#/replays/{fork}": ".forked .node",
-        "#/operations": ".chart canvas",
-        "#/replays": ".found tbody tr",
-        "#/rollouts": ".found tbody a",
-        f"#/rollouts/{rollout}": ".one .facts",
-        "#/quality": ".quality h2",
-        "#/prompts/agents/hotel": ".editor textarea",
-        place: ".approval",
+@pytest.fixture(scope="module")
+def places(stack: Stack) -> dict[str, str]:
+    """The addresses of pages that show one thing: a turn's story, its rerun, a replay, a rollout, an approval."""
+    with client_of(stack) as api:
+        ended = run(api, [wait_step("a"), wait_step("b", "a")])["turn_id"]
+        fork = api.post(f"/v1/turns/{ended}/forks", json={"step": "a"}).json()["replay_id"]
+        asked = {"name": "agents/hotel", "text": "max_depth: 5", "share": 0.5}
+        rollout = api.post("/v1/rollouts", json=asked).json()["id"]
+        api.post(f"/v1/rollouts/{rollout}/stop")
+        place, turn_id = post_plan(api, [{"id": "pay", "tool": "sim.approve", "args": {"value": 1}}])
+    return {
+        "story": f"#/turns/{turn_id}",
+        "rerun": f"#/turns/{ended}?from=a",
+        "replay": f"#/replays/{fork}",
+        "rollout": f"#/rollouts/{rollout}",
+        "approval": place,
     }
+
+
+@SCREENS
+@pytest.mark.parametrize(
+    "seen_on",
+    [
+        {"#/turns": ".found a", "story": ".story .part", "rerun": ".one textarea", "replay": ".forked .node"},
+        {"#/operations": ".chart canvas", "#/replays": ".found tbody tr", "#/rollouts": ".found tbody a"},
+        {"rollout": ".one .facts", "#/quality": ".quality h2", "#/prompts/agents/hotel": ".editor textarea"},
+        {"approval": ".approval"},
+    ],
+    ids=["turns", "operations", "texts", "approval"],
+)
+def test_other_pages_have_nothing_serious(
+    places: dict[str, str], open_console: Callable[[str], Page], look: Look, seen_on: dict[str, str]
+) -> None:
+    """Each page, as soon as it is there."""
     page = open_console("")
     found = {}
-    for address, part in seen_on.items():
-        page.goto(f"/{address}")
+    for name, part in seen_on.items():
+        page.goto(f"/{places.get(name, name)}")
         page.locator(part).first.wait_for()
-        found[address] = faults(page)
-    page.get_by_role("button", name="Sign out").click()
-    page.locator("#key").wait_for()
-    found["signed out"] = faults(page)
+        found[name] = faults(page)
 
     assert not any(found.values()), found
+
+
+@SCREENS
+def test_the_form_to_sign_in_has_nothing_serious(console: Page, look: Look) -> None:
+    console.get_by_role("button", name="Sign out").click()
+    console.locator("#key").wait_for()
+
+    assert faults(console) == []

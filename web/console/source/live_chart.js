@@ -35,7 +35,7 @@ export class LiveChart {
 
   constructor(title, names) {
     Object.assign(this, { title, names });
-    this.place = h("div", { class: "chart", role: "img" });
+    this.place = h("div", { class: "chart", role: "img", "aria-label": title });
     this.element = h("figure", {}, h("figcaption", {}, title), this.place);
     new ResizeObserver(() => this.#plot?.setSize({ width: this.place.clientWidth, height: HEIGHT })).observe(this.place);
   }
