@@ -40,7 +40,7 @@ def test_a_step_is_chosen_and_its_result_changed(
     box.fill('{"ms": 1, "payload": "<i>ours</i>"}')
     page.get_by_role("button", name="Run it again").click()
     expect(page.get_by_role("status").filter(has_text="It goes another way.")).to_be_visible()
-    expect(page.locator(".forked .notes")).to_contain_text("sim.echo: value is '<i>ours</i>', was 'mine'")
+    expect(page.locator(".forked .notes")).to_contain_text('sim.echo: value is "<i>ours</i>", was "mine"')
     expect(page.locator(".sides .graph-box")).to_have_count(2)
     page.get_by_role("region", name="Steps").get_by_role("button", name="e", exact=True).click()
     step = page.get_by_role("region", name="Step", exact=True)

@@ -69,7 +69,7 @@ def unit(path: Path) -> configparser.SectionProxy:
 def embedded() -> dict[str, list[str]]:
     """Return the command lines of the embedded stack. Processes of one kind share a name."""
     stack = Stack(StackOptions(data_dir=None, webs=2, planners=2, tool_workers=1))
-    stack.environment = {}
+    stack.environment = stack._of_processes = {}
     programs = [*stack._web_programs(8000), *stack._programs(5555, [])]
     return {unnumbered(program.name): essence(program.command) for program in programs}
 

@@ -39,6 +39,20 @@ def stream() -> Response:
     return Response(pieces(), content_type="text/event-stream")
 
 
+@app.get("/silent")
+def silent() -> Response:
+    """Begin a stream, and send nothing until the file `go` exists."""
+    folder = Path(request.args["folder"])
+
+    def pieces() -> Iterator[str]:
+        yield ""
+        while not (folder / "go").exists():
+            time.sleep(0.01)
+        yield "data: went\n\n"
+
+    return Response(pieces(), content_type="text/event-stream")
+
+
 @app.get("/broken")
 def broken() -> Response:
     """Begin a stream, and fail before its first piece."""

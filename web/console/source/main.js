@@ -86,9 +86,11 @@ async function show() {
   const { element } = made.get(page);
   if (main.firstChild !== element) fill(main, element);
   document.title = `${PAGES[page].name} – Turnloom`;
+  const { hash } = location;
   try {
     await made.get(page).open(decodeURIComponent(rest) || undefined, query);
   } catch (problem) {
+    if (location.hash !== hash) return; // somebody has gone on to another page
     fill(main, h("div", { class: "alone" }, h("p", { role: "alert" }, problem.message), h("a", { class: "button", href: `#/${page}` }, "Back")));
   }
 }

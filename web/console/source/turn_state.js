@@ -139,7 +139,8 @@ const HANDLERS = {
   "plan.revised": ready,
   "step.started": (turn, data, at) => {
     const step = turn.step(data.step, data.tool);
-    Object.assign(step, { status: "running", isRetrying: false, attempt: data.attempt, worker: data.worker });
+    const { tool = step.tool, attempt, worker } = data;
+    Object.assign(step, { status: "running", isRetrying: false, tool, attempt, worker });
     step.queuedAt ??= readyAt(turn, step);
     step.startedAt ??= at;
   },

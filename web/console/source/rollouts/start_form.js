@@ -37,12 +37,12 @@ export class StartForm {
 
   /** Offer the texts of the tenant; with a draft, `{name, text}`, open with it. Raises Problem. */
   async open(draft) {
+    if (draft) this.element.open = true;
     if (this.name.length === 1) {
       const { items } = await call("GET", "v1/prompts");
       this.name.append(...items.map(({ name }) => h("option", { value: name }, name)));
     }
     if (!draft) return;
-    this.element.open = true;
     this.name.value = draft.name;
     this.what.value = "text";
     this.text.value = draft.text;
