@@ -59,7 +59,7 @@ class CalledStep(Contract):
     result: Any
     error: dict[str, Any] | None
     call: StepCall | None
-    """None if the call was never made, or the conversation was erased."""
+    """None if the call was never made, its result came from a cache, or the conversation was erased."""
 
 
 class StepDecision(Contract):
