@@ -1,8 +1,6 @@
 """Let operators look after what did not end properly in their tenant: list it, decide it, have it sent again."""
 
-from collections.abc import Callable
-from functools import wraps
-from typing import TypeVar
+from typing import Any
 from uuid import UUID
 
 from apiflask import APIBlueprint
@@ -22,16 +20,17 @@ from turnloom.models.contracts.dead_letter import (
 from turnloom.models.ledger import callbacks, dead_letters, deliveries, turns
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.operators import operator
-from turnloom.tools.masking import masked
+from turnloom.tools.masking import hidden, masked
 from turnloom.web.auth import caller, requires
 from turnloom.web.catalogue import catalogue
 from turnloom.web.json_body import json_response
+from turnloom.web.turn_answers import of_ones_own
 from turnloom.web.url_ids import part_number
 from turnloom.workers.dispatch import dispatch_deliveries, send
+from turnloom.workers.turns import step_decision
 from turnloom.workers.turns.called_step import called_step
 from turnloom.workers.turns.turn_events import committing
 
-R = TypeVar("R")
 _EXAMPLE = {"status": "succeeded", "result": {"booking": "B-17"}, "note": "found in the backend"}
 
 blueprint = APIBlueprint("dead_letters", __name__, url_prefix="/v1", tag="Operations")
@@ -69,34 +68,26 @@ def step(turn_id: str, step_id: str) -> Response:
 
     By these you find out there what became of a call. What the tool keeps secret is masked.
     """
-    return json_response(_masked(_step(turn_id, step_id)))
-
-
-def _of_ones_own(view: Callable[..., R]) -> Callable[..., R]:
-    """Look for the step before reading the body, so that a 422 tells a stranger nothing about a turn."""
-
-    @wraps(view)
-    def found(turn_id: str, step_id: str, **inputs: object) -> R:
-        _step(turn_id, step_id)
-        return view(turn_id, step_id, **inputs)
-
-    return found
+    with snapshot(caller().tenant_id) as db:
+        found = called_step(db, turns.of_tenant(db, caller().tenant_id, turn_id), step_id)
+    return json_response(_masked(found))
 
 
 @blueprint.post("/turns/<turn_id>/steps/<step_id>/decision")
 @requires("operations:write")
-@_of_ones_own
+@of_ones_own
 @blueprint.input(StepDecision, example=_EXAMPLE)
 @blueprint.output(DecidedStep, description="The outcome is recorded")
 @blueprint.doc(operation_id="decide_step")
 def decide(turn_id: str, step_id: str, json_data: StepDecision) -> Response:
     """Record the outcome of a step whose outcome is unknown. This calls nothing again and changes no reply.
 
-    A step is decided once: one whose outcome is known gets 409. Who decided, and the note, stand in the audit log.
+    A step is decided once: one whose outcome is known gets 409. A result that its tool would never have returned gets
+    422. Who decided, and the note, stand in the audit log.
     """
     turn = UUID(turn_id)
     with committing(turn) as committed, transaction(caller().tenant_id) as db:
-        committed(dead_letters.decide(db, turn, step_id, json_data, operator()))
+        committed(step_decision.decide(db, turn, step_id, json_data, operator(), lambda: catalogue().registry))
     log.info("step.decided", turn_id=turn_id, step=step_id, status=json_data.status, key_id=str(caller().key_id))
     return json_response(DecidedStep(turn_id=turn_id, step=step_id, status=json_data.status))
 
@@ -138,16 +129,16 @@ def _own_turn(turn_id: str) -> UUID:
         return turns.of_tenant(db, caller().tenant_id, turn_id).id
 
 
-def _step(turn_id: str, step_id: str) -> CalledStep:
-    with snapshot(caller().tenant_id) as db:
-        return called_step(db, turns.of_tenant(db, caller().tenant_id, turn_id), step_id)
-
-
 def _masked(step: CalledStep) -> CalledStep:
-    """Return a step without what its tool keeps secret. Nobody knows that of a tool that is not enabled any more."""
-    if step.call is None:
-        return step
-    tool = catalogue().registry.tools.get(step.tool)
-    secret = tool.redact if tool else frozenset(step.call.args)
-    shown = step.call.model_copy(update={"args": masked(step.call.args, secret)})
-    return step.model_copy(update={"call": shown})
+    """Return a step without what its tool and its fallbacks keep secret. Its result may be of any of them."""
+    fallbacks = [{**each, "args": _shown(each["args"], each["tool"])} for each in step.fallbacks]
+    result = _shown(step.result, step.tool, *(each["tool"] for each in step.fallbacks))
+    call = step.call and step.call.model_copy(update={"args": _shown(step.call.args, step.tool)})
+    return step.model_copy(update={"fallbacks": fallbacks, "result": result, "call": call})
+
+
+def _shown(value: Any, *names: str) -> Any:
+    """Return a value of tools without what they keep secret. Of one that is not enabled any more nobody knows that."""
+    tools = [catalogue().registry.tools.get(name) for name in names]
+    secret = [tool.redact for tool in tools if tool]
+    return masked(value, frozenset().union(*secret)) if len(secret) == len(tools) else hidden(value)

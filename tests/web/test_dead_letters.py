@@ -96,6 +96,30 @@ def test_a_step_is_shown_as_its_backend_was_called(operator: FlaskClient, tool: 
 
 
 @pytest.mark.parametrize(
+    ("tool", "result", "fallback"),
+    [
+        ("pms.generate_booking_link", {"url": "u", "phone": "***"}, {"invite": "i", "phone": "***"}),
+        ("gone.write", {"url": "***", "phone": "***"}, {"invite": "i", "phone": "***"}),
+        ("network.confirm_meeting", {"url": "u", "phone": "***"}, {"invite": "i", "phone": "***"}),
+    ],
+)
+def test_what_a_tool_keeps_secret_is_masked_everywhere(
+    operator: FlaskClient, tool: str, result: dict[str, str], fallback: dict[str, str]
+) -> None:
+    """Each call by its own tool. The result may be of any of them, so it is masked by all."""
+    turn = undecided_turn()
+    told = {"url": "u", "phone": "+44 20"}
+    other = [{"tool": "pms.generate_booking_link", "args": {"invite": "i", "phone": "+44 20"}}]
+    with transaction() as db:
+        written = "UPDATE steps SET tool = :tool, result = :result, fallbacks = :fallbacks WHERE id = 'w'"
+        db.execute(text(written), {"tool": tool, "result": json.dumps(told), "fallbacks": json.dumps(other)})
+
+    shown = operator.get(f"/v1/turns/{turn}/steps/w").get_json()
+
+    assert (shown["result"], shown["fallbacks"][0]["args"]) == (result, fallback)
+
+
+@pytest.mark.parametrize(
     "body", [{"status": "succeeded", "result": {"value": 7}, "note": "found it"}, {"status": "failed"}]
 )
 def test_a_decision_is_recorded_and_audited_by_key(operator: FlaskClient, body: dict[str, Any]) -> None:
@@ -149,6 +173,23 @@ def test_a_wrong_decision_changes_nothing(operator: FlaskClient, body: dict[str,
 
     assert (answer.status_code, bool(answer.get_json()["errors"])) == (422, True)
     assert statuses(turn)["w"] == "unknown"
+
+
+def test_a_result_is_one_of_the_steps_tool(operator: FlaskClient) -> None:
+    """What its tool would never have returned gets 422, with a fault for each field, and can be corrected."""
+    turn = undecided_turn()
+    with transaction() as db:
+        db.execute(text("UPDATE steps SET tool = 'dates.resolve_hint' WHERE id = 'w'"))
+    days = {"check_in": "2026-03-01", "check_out": "2026-03-03", "tz": "UTC", "alternatives": []}
+    address = f"/v1/turns/{turn}/steps/w/decision"
+
+    wrong = operator.post(address, json={"status": "succeeded", "result": {"chek_in": "2026-03-01"}})
+
+    fields = {each["field"] for each in wrong.get_json()["errors"]}
+    assert (wrong.status_code, "dates.resolve_hint" in wrong.get_json()["detail"]) == (422, True)
+    assert fields >= {"result.chek_in", "result.check_in"}
+    assert statuses(turn)["w"] == "unknown"
+    assert operator.post(address, json={"status": "succeeded", "result": days}).status_code == 200
 
 
 def test_a_part_is_sent_again_with_those_withheld_for_it(operator: FlaskClient) -> None:

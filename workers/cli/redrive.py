@@ -16,7 +16,9 @@ from turnloom.models.runtime.value_faults import faults_of
 from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.workers.cli.user_name import user_name
 from turnloom.workers.dispatch import dispatch_deliveries, send
+from turnloom.workers.turns import step_decision
 from turnloom.workers.turns.called_step import called_step
+from turnloom.workers.turns.process_parts import registry
 from turnloom.workers.turns.turn_events import committing
 
 
@@ -90,7 +92,7 @@ def decide_step(turn_id: UUID, step_id: str, *, by: str, as_json: bool, **found_
     except ValidationError as error:
         raise click.UsageError(faults_of(error, "the decision")) from None
     with committing(turn_id) as committed, transaction() as db:
-        committed(dead_letters.decide(db, turn_id, step_id, decision, Operator(name=by)))
+        committed(step_decision.decide(db, turn_id, step_id, decision, Operator(name=by), registry))
     if as_json:
         print_json({"turn_id": turn_id, "step": step_id, "status": decision.status})
     else:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 from click.testing import CliRunner, Result
+from sqlalchemy import text
 
 from tests.factories import claim_turn, make_tenant, open_turn, queue_length, running_turn, step
 from tests.models.ledger.stopping import statuses, undecided_turn, view
@@ -140,6 +141,19 @@ def test_only_an_unknown_outcome_is_decided() -> None:
 
     assert [each.exit_code for each in [*refused, missing]] == [1, 1, 1, 1]
     assert statuses(turn_id) == {"a": "succeeded", "w": "failed"}
+
+
+def test_a_result_is_one_of_the_steps_tool() -> None:
+    """What its tool would never have returned gives exit code 1 and says what is wrong. Nothing is recorded."""
+    turn_id = undecided_turn()
+    with transaction() as db:
+        db.execute(text("UPDATE steps SET tool = 'pms.generate_booking_link' WHERE id = 'w'"))
+
+    refused = run("decide", turn_id, "w", "--as", "succeeded", "--result", '{"link": "https://hotel.example"}')
+
+    assert (refused.exit_code, statuses(turn_id)["w"]) == (1, "unknown")
+    assert "the result is none of pms.generate_booking_link" in refused.output
+    assert "url: Field required" in refused.output
 
 
 @pytest.mark.parametrize(
