@@ -1,16 +1,18 @@
 """Let operators look after what did not end properly in their tenant: list it, decide it, have it sent again."""
 
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from apiflask import APIBlueprint
 from flask import Response
-from pydantic import Field
+from pydantic import AwareDatetime, Field, TypeAdapter
 
 from turnloom.models.connections.database import snapshot, statement, transaction
-from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.base import rfc3339
 from turnloom.models.contracts.dead_letter import (
     CalledStep,
+    DeadLetter,
+    DeadLetterKind,
     DeadLetterList,
     DecidedStep,
     RedrivenCallback,
@@ -18,12 +20,14 @@ from turnloom.models.contracts.dead_letter import (
     StepDecision,
 )
 from turnloom.models.ledger import callbacks, dead_letters, deliveries, turns
+from turnloom.models.ledger.dead_letters import DeadLetterPlace
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.operators import operator
 from turnloom.tools.masking import hidden, masked
 from turnloom.web.auth import caller, requires
 from turnloom.web.catalogue import catalogue
 from turnloom.web.json_body import json_response
+from turnloom.web.paging import PageQuery, cut, read_cursor
 from turnloom.web.turn_answers import of_ones_own
 from turnloom.web.url_ids import part_number
 from turnloom.workers.dispatch import dispatch_deliveries, send
@@ -31,16 +35,19 @@ from turnloom.workers.turns import step_decision
 from turnloom.workers.turns.called_step import called_step
 from turnloom.workers.turns.turn_events import committing
 
+_Of = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,64}$")]
+_PLACE: TypeAdapter[tuple[AwareDatetime, UUID, DeadLetterKind, str]] = TypeAdapter(
+    tuple[AwareDatetime, UUID, DeadLetterKind, _Of]
+)
 _EXAMPLE = {"status": "succeeded", "result": {"booking": "B-17"}, "note": "found in the backend"}
 
 blueprint = APIBlueprint("dead_letters", __name__, url_prefix="/v1", tag="Operations")
 
 
-class DeadLetterQuery(Contract):
-    """The number of dead letters to list."""
+class DeadLetterQuery(PageQuery):
+    """The kind to list, and the page."""
 
-    limit: int = Field(100, ge=1, le=200)
-    """Dead letters, at most."""
+    kind: DeadLetterKind | None = None
 
 
 @blueprint.get("/dead-letters")
@@ -49,14 +56,21 @@ class DeadLetterQuery(Contract):
 @blueprint.output(DeadLetterList)
 @blueprint.doc(operation_id="list_dead_letters")
 def listed(query_data: DeadLetterQuery) -> Response:
-    """List the tenant's newest dead letters.
+    """List the tenant's dead letters: what can be decided or sent again, then turns, each the newest first.
 
-    These are steps whose outcome is unknown, turns that failed because of an error of ours, parts of replies that were
-    not sent, or of which nobody knows whether they were, and callbacks that were given up.
+    These are steps whose outcome is unknown, parts of replies that were not sent, or of which nobody knows whether they
+    were, callbacks that were given up, and turns that failed because of an error of ours.
     """
+    place = read_cursor(_PLACE, query_data.cursor)
+    before = DeadLetterPlace(*place) if place else None
     with snapshot(caller().tenant_id) as db:
-        found = dead_letters.newest(db, caller().tenant_id, query_data.limit)
-    return json_response(DeadLetterList(items=found))
+        found = dead_letters.listed(db, caller().tenant_id, query_data.limit + 1, query_data.kind, before)
+    items, cursor = cut(found, query_data.limit, _place)
+    return json_response(DeadLetterList(items=items, next_cursor=cursor))
+
+
+def _place(letter: DeadLetter) -> list[str]:
+    return [rfc3339(letter.since), str(letter.turn_id), letter.kind, letter.step or str(letter.part or "")]
 
 
 @blueprint.get("/turns/<turn_id>/steps/<step_id>")

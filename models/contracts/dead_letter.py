@@ -28,9 +28,11 @@ class DeadLetter(Contract):
 
 
 class DeadLetterList(Contract):
-    """The tenant's dead letters, the newest first."""
+    """The tenant's dead letters: those to decide or to send again, then turns, each the newest first."""
 
     items: list[DeadLetter]
+    next_cursor: str | None
+    """Hand it back as `cursor` for the next page; None at the end."""
 
 
 class StepCall(Contract):

@@ -56,7 +56,7 @@ def stranded(stack: Stack) -> UUID:
 
         def has_failed() -> bool:
             with transaction() as db:
-                return turn in [letter.turn_id for letter in dead_letters.newest(db, None, 200)]
+                return turn in [letter.turn_id for letter in dead_letters.listed(db, None, 200)]
 
         wait_for(has_failed, 20)
     return turn

@@ -10,50 +10,18 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 
 from tests.factories import make_tenant, queue_length
-from tests.models.ledger.channel_turns import CHANNEL, answered, claim, record, sent
+from tests.models.ledger.channel_turns import CHANNEL, sent
 from tests.models.ledger.channel_turns import statuses as part_statuses
 from tests.models.ledger.stopping import statuses, undecided_turn
 from tests.turn_events import recorded_events
 from tests.web.conftest import KeyMaker
-from tests.workers.calling_back import final_turn, of_turn, send_due
+from tests.web.dead_letters import given_up, listed, stranded
+from tests.workers.calling_back import of_turn
 from turnloom.models.connections.database import transaction
 from turnloom.models.ledger import audit
-from turnloom.models.runtime.secrets import new_key
-from turnloom.models.runtime.settings import settings
 from turnloom.tools.call_identity import idempotency_key
 
 _PAGE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
-
-
-@pytest.fixture
-def operator(app: APIFlask, key: KeyMaker) -> FlaskClient:
-    """A client of an operator of the tenant to which the turns of the factories belong."""
-    made = app.test_client()
-    made.environ_base["HTTP_AUTHORIZATION"] = key(tenant="acme")["Authorization"]
-    return made
-
-
-def stranded() -> UUID:
-    """Return a turn of a channel whose first part has failed, so that the second was withheld."""
-    turn = answered(1, "a", "b")
-    record(turn, claim(turn), status="failed", error={"code": "blocked", "message": "…"})
-    return turn
-
-
-def given_up(monkeypatch: pytest.MonkeyPatch) -> UUID:
-    """Return a turn whose callback was given up, because its address is not allowed."""
-    monkeypatch.setenv("TURNLOOM_SECRET_KEYS", json.dumps([new_key()]))
-    settings.cache_clear()
-    turn = final_turn("http://127.0.0.1/", conversation_id="called back")
-    send_due(turn)
-    return turn
-
-
-def listed(client: FlaskClient, query: str = "") -> list[dict[str, Any]]:
-    answer = client.get(f"/v1/dead-letters{query}")
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.get_json()["items"]
-    return found
 
 
 def last_audit(conversation: str) -> tuple[str, dict[str, Any]]:
@@ -62,23 +30,6 @@ def last_audit(conversation: str) -> tuple[str, dict[str, Any]]:
         assert audit.verify(db, tenant_id, conversation) == []
         record = audit.page(db, tenant_id, conversation, 0, 100)[-1]
         return record.kind, record.content or {}
-
-
-def test_dead_letters_are_listed_for_their_tenant_only(
-    operator: FlaskClient, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The newest first, of each kind, with what is needed to act on them."""
-    undecided, part, callback = undecided_turn(), stranded(), given_up(monkeypatch)
-
-    found = listed(operator)
-
-    assert [(each["kind"], each["turn_id"], each["step"], each["part"], each["code"]) for each in found] == [
-        ("callback", str(callback), None, None, "url_not_allowed"),
-        ("delivery", str(part), None, 1, "blocked"),
-        ("step", str(undecided), "w", None, "NOT_FOUND"),
-    ]
-    assert {each["tenant"] for each in found} == {"acme"}
-    assert (listed(operator, "?limit=1"), listed(client)) == (found[:1], [])
 
 
 @pytest.mark.parametrize(("tool", "value"), [("dates.resolve_hint", 5), ("gone.write", "***")])

@@ -1,6 +1,6 @@
 """Decide what only an operator can find out, and send again what was not sent: `turnloom redrive`."""
 
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 import click
@@ -8,7 +8,7 @@ import orjson
 from pydantic import ValidationError
 
 from turnloom.models.connections.database import snapshot, statement, transaction
-from turnloom.models.contracts.dead_letter import DeadLetter, StepDecision
+from turnloom.models.contracts.dead_letter import DeadLetter, DeadLetterKind, StepDecision
 from turnloom.models.errors import NotFound
 from turnloom.models.ledger import callbacks, dead_letters, deliveries, tenants, turns
 from turnloom.models.runtime.operators import Operator
@@ -29,17 +29,18 @@ def redrive() -> None:
 
 @redrive.command("list")
 @click.option("--tenant", "tenant_name", default=None, help="Only this tenant's.  [default: all]")
+@click.option("--kind", default=None, type=click.Choice(get_args(DeadLetterKind)), help="Only these.  [default: all]")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(min=1), help="Lines, at most.")
 @json_option
-def list_dead_letters(tenant_name: str | None, limit: int, as_json: bool) -> None:
-    """List the newest dead letters.
+def list_dead_letters(tenant_name: str | None, kind: DeadLetterKind | None, limit: int, as_json: bool) -> None:
+    """List dead letters: what can be decided or sent again, then turns, each the newest first.
 
-    These are steps whose outcome is unknown, turns that failed because of an error of ours, parts of replies that were
-    not sent, or of which nobody knows whether they were, and callbacks that were given up.
+    These are steps whose outcome is unknown, parts of replies that were not sent, or of which nobody knows whether they
+    were, callbacks that were given up, and turns that failed because of an error of ours.
     """
     with transaction() as db:
         tenant_id = tenants.find(db, tenant_name).id if tenant_name else None
-        found = dead_letters.newest(db, tenant_id, limit)
+        found = dead_letters.listed(db, tenant_id, limit, kind)
     print_rows([*DeadLetter.model_fields], [letter.model_dump(mode="json") for letter in found], as_json=as_json)
 
 
