@@ -12,3 +12,10 @@ def masked(value: Any, secret: frozenset[str]) -> Any:
     if isinstance(value, list):
         return [masked(inner, secret) for inner in value]
     return value
+
+
+def hidden(value: Any) -> Any:
+    """Return a value of which nobody knows what is secret: all of its fields masked."""
+    if isinstance(value, dict):
+        return dict.fromkeys(value, _MASK)
+    return None if value is None else _MASK

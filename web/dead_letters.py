@@ -1,18 +1,18 @@
 """Let operators look after what did not end properly in their tenant: list it, decide it, have it sent again."""
 
-from collections.abc import Callable
-from functools import wraps
-from typing import TypeVar
+from typing import Annotated, Any
 from uuid import UUID
 
 from apiflask import APIBlueprint
 from flask import Response
-from pydantic import Field
+from pydantic import AwareDatetime, Field, TypeAdapter
 
 from turnloom.models.connections.database import snapshot, statement, transaction
-from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.base import rfc3339
 from turnloom.models.contracts.dead_letter import (
     CalledStep,
+    DeadLetter,
+    DeadLetterKind,
     DeadLetterList,
     DecidedStep,
     RedrivenCallback,
@@ -20,28 +20,34 @@ from turnloom.models.contracts.dead_letter import (
     StepDecision,
 )
 from turnloom.models.ledger import callbacks, dead_letters, deliveries, turns
+from turnloom.models.ledger.dead_letters import DeadLetterPlace
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.operators import operator
-from turnloom.tools.masking import masked
+from turnloom.tools.masking import hidden, masked
 from turnloom.web.auth import caller, requires
 from turnloom.web.catalogue import catalogue
 from turnloom.web.json_body import json_response
+from turnloom.web.paging import PageQuery, cut, read_cursor
+from turnloom.web.turn_answers import of_ones_own
 from turnloom.web.url_ids import part_number
 from turnloom.workers.dispatch import dispatch_deliveries, send
+from turnloom.workers.turns import step_decision
 from turnloom.workers.turns.called_step import called_step
 from turnloom.workers.turns.turn_events import committing
 
-R = TypeVar("R")
+_Of = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,64}$")]
+_PLACE: TypeAdapter[tuple[AwareDatetime, UUID, DeadLetterKind, str]] = TypeAdapter(
+    tuple[AwareDatetime, UUID, DeadLetterKind, _Of]
+)
 _EXAMPLE = {"status": "succeeded", "result": {"booking": "B-17"}, "note": "found in the backend"}
 
 blueprint = APIBlueprint("dead_letters", __name__, url_prefix="/v1", tag="Operations")
 
 
-class DeadLetterQuery(Contract):
-    """The number of dead letters to list."""
+class DeadLetterQuery(PageQuery):
+    """The kind to list, and the page."""
 
-    limit: int = Field(100, ge=1, le=200)
-    """Dead letters, at most."""
+    kind: DeadLetterKind | None = None
 
 
 @blueprint.get("/dead-letters")
@@ -50,14 +56,21 @@ class DeadLetterQuery(Contract):
 @blueprint.output(DeadLetterList)
 @blueprint.doc(operation_id="list_dead_letters")
 def listed(query_data: DeadLetterQuery) -> Response:
-    """List the tenant's newest dead letters.
+    """List the tenant's dead letters: what can be decided or sent again, then turns, each the newest first.
 
-    These are steps whose outcome is unknown, turns that failed because of an error of ours, parts of replies that were
-    not sent, or of which nobody knows whether they were, and callbacks that were given up.
+    These are steps whose outcome is unknown, parts of replies that were not sent, or of which nobody knows whether they
+    were, callbacks that were given up, and turns that failed because of an error of ours.
     """
+    place = read_cursor(_PLACE, query_data.cursor)
+    before = DeadLetterPlace(*place) if place else None
     with snapshot(caller().tenant_id) as db:
-        found = dead_letters.newest(db, caller().tenant_id, query_data.limit)
-    return json_response(DeadLetterList(items=found))
+        found = dead_letters.listed(db, caller().tenant_id, query_data.limit + 1, query_data.kind, before)
+    items, cursor = cut(found, query_data.limit, _place)
+    return json_response(DeadLetterList(items=items, next_cursor=cursor))
+
+
+def _place(letter: DeadLetter) -> list[str]:
+    return [rfc3339(letter.since), str(letter.turn_id), letter.kind, letter.step or str(letter.part or "")]
 
 
 @blueprint.get("/turns/<turn_id>/steps/<step_id>")
@@ -69,34 +82,26 @@ def step(turn_id: str, step_id: str) -> Response:
 
     By these you find out there what became of a call. What the tool keeps secret is masked.
     """
-    return json_response(_masked(_step(turn_id, step_id)))
-
-
-def _of_ones_own(view: Callable[..., R]) -> Callable[..., R]:
-    """Look for the step before reading the body, so that a 422 tells a stranger nothing about a turn."""
-
-    @wraps(view)
-    def found(turn_id: str, step_id: str, **inputs: object) -> R:
-        _step(turn_id, step_id)
-        return view(turn_id, step_id, **inputs)
-
-    return found
+    with snapshot(caller().tenant_id) as db:
+        found = called_step(db, turns.of_tenant(db, caller().tenant_id, turn_id), step_id)
+    return json_response(_masked(found))
 
 
 @blueprint.post("/turns/<turn_id>/steps/<step_id>/decision")
 @requires("operations:write")
-@_of_ones_own
+@of_ones_own
 @blueprint.input(StepDecision, example=_EXAMPLE)
 @blueprint.output(DecidedStep, description="The outcome is recorded")
 @blueprint.doc(operation_id="decide_step")
 def decide(turn_id: str, step_id: str, json_data: StepDecision) -> Response:
     """Record the outcome of a step whose outcome is unknown. This calls nothing again and changes no reply.
 
-    A step is decided once: one whose outcome is known gets 409. Who decided, and the note, stand in the audit log.
+    A step is decided once: one whose outcome is known gets 409. A result that its tool would never have returned gets
+    422. Who decided, and the note, stand in the audit log.
     """
     turn = UUID(turn_id)
     with committing(turn) as committed, transaction(caller().tenant_id) as db:
-        committed(dead_letters.decide(db, turn, step_id, json_data, operator()))
+        committed(step_decision.decide(db, turn, step_id, json_data, operator(), lambda: catalogue().registry))
     log.info("step.decided", turn_id=turn_id, step=step_id, status=json_data.status, key_id=str(caller().key_id))
     return json_response(DecidedStep(turn_id=turn_id, step=step_id, status=json_data.status))
 
@@ -138,16 +143,16 @@ def _own_turn(turn_id: str) -> UUID:
         return turns.of_tenant(db, caller().tenant_id, turn_id).id
 
 
-def _step(turn_id: str, step_id: str) -> CalledStep:
-    with snapshot(caller().tenant_id) as db:
-        return called_step(db, turns.of_tenant(db, caller().tenant_id, turn_id), step_id)
-
-
 def _masked(step: CalledStep) -> CalledStep:
-    """Return a step without what its tool keeps secret. Nobody knows that of a tool that is not enabled any more."""
-    if step.call is None:
-        return step
-    tool = catalogue().registry.tools.get(step.tool)
-    secret = tool.redact if tool else frozenset(step.call.args)
-    shown = step.call.model_copy(update={"args": masked(step.call.args, secret)})
-    return step.model_copy(update={"call": shown})
+    """Return a step without what its tool and its fallbacks keep secret. Its result may be of any of them."""
+    fallbacks = [{**each, "args": _shown(each["args"], each["tool"])} for each in step.fallbacks]
+    result = _shown(step.result, step.tool, *(each["tool"] for each in step.fallbacks))
+    call = step.call and step.call.model_copy(update={"args": _shown(step.call.args, step.tool)})
+    return step.model_copy(update={"fallbacks": fallbacks, "result": result, "call": call})
+
+
+def _shown(value: Any, *names: str) -> Any:
+    """Return a value of tools without what they keep secret. Of one that is not enabled any more nobody knows that."""
+    tools = [catalogue().registry.tools.get(name) for name in names]
+    secret = [tool.redact for tool in tools if tool]
+    return masked(value, frozenset().union(*secret)) if len(secret) == len(tools) else hidden(value)

@@ -8,7 +8,7 @@ says how many turns a user and a tenant have opened lately. It knows neither key
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 from uuid import UUID
@@ -48,7 +48,7 @@ class EmptyBuckets:
         self._known: OrderedDict[tuple[str, Rate], tuple[float, float]] = OrderedDict()
 
     def note(self, bound: _Bound, wait_s: float) -> None:
-        """Remember that a bucket is empty for so long."""
+        """Remember that a bucket is empty for this many seconds."""
         now = time.monotonic()
         self._known[bound.name, bound.rate] = now + wait_s, now + min(wait_s, _BELIEVED_S)
         if len(self._known) > _REMEMBERED:
@@ -113,21 +113,23 @@ def _wait(tenant_id: UUID, bounds: list[_Bound]) -> _Wait | None:
     if not bounds:
         return None
     empty = cast("EmptyBuckets", current_app.extensions[_EXTENSION])
-    for bound in bounds:
-        if (still_s := empty.wait_s(bound)) > 0:
-            return _Wait(still_s, bound)
+    if known := _longest(_Wait(empty.wait_s(bound), bound) for bound in bounds):
+        return known
     names = [f"turnloom:messages:{bound.name}" for bound in bounds]
     rates = [number for bound in bounds for number in _bucket(bound.rate)]
     try:
         wait_ms, place = run_script("pace", names, rates)
     except Unavailable:
-        waits = (_Wait(_wait_by_ledger_s(tenant_id, bound), bound) for bound in bounds if bound.is_in_ledger)
-        return max((wait for wait in waits if wait.seconds > 0), key=lambda wait: wait.seconds, default=None)
+        return _longest(_Wait(_wait_by_ledger_s(tenant_id, bound), bound) for bound in bounds if bound.is_in_ledger)
     if wait_ms <= 0:
         return None
     wait = _Wait(wait_ms / 1_000, bounds[place - 1])
     empty.note(wait.bound, wait.seconds)
     return wait
+
+
+def _longest(waits: Iterable[_Wait]) -> _Wait | None:
+    return max((wait for wait in waits if wait.seconds > 0), key=lambda wait: wait.seconds, default=None)
 
 
 def _bucket(rate: Rate) -> tuple[float, int]:

@@ -28,9 +28,11 @@ class DeadLetter(Contract):
 
 
 class DeadLetterList(Contract):
-    """The tenant's dead letters, the newest first."""
+    """The tenant's dead letters: those to decide or to send again, then turns, each the newest first."""
 
     items: list[DeadLetter]
+    next_cursor: str | None
+    """Hand it back as `cursor` for the next page; None at the end."""
 
 
 class StepCall(Contract):
@@ -59,7 +61,7 @@ class CalledStep(Contract):
     result: Any
     error: dict[str, Any] | None
     call: StepCall | None
-    """None if the call was never made, or the conversation was erased."""
+    """None if the call was never made, its result came from a cache, or the conversation was erased."""
 
 
 class StepDecision(Contract):

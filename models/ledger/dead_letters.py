@@ -1,13 +1,27 @@
 """Dead letters are steps of unknown outcome, turns that our own fault has ended, and what was not sent."""
 
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import CompoundSelect, Integer, Select, cast, func, literal, null, select, text, union_all
+from sqlalchemy import (
+    CompoundSelect,
+    Integer,
+    Select,
+    Text,
+    cast,
+    func,
+    literal,
+    null,
+    select,
+    text,
+    tuple_,
+    union_all,
+)
 from sqlalchemy.orm import Session
 
-from turnloom.models.contracts.dead_letter import DeadLetter, StepDecision
+from turnloom.models.contracts.dead_letter import DeadLetter, DeadLetterKind, StepDecision
 from turnloom.models.contracts.event import Event, read_events
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.ledger.transitions import call
@@ -18,35 +32,64 @@ from turnloom.models.tables.steps import IS_UNKNOWN, StepRow
 from turnloom.models.tables.tenants import TenantRow
 from turnloom.models.tables.turns import IS_BROKEN, TurnRow
 
+
+class DeadLetterPlace(NamedTuple):
+    """The place of a dead letter in the list."""
+
+    since: datetime
+    turn_id: UUID
+    kind: DeadLetterKind
+    of: str
+    """The step, or the number of the part; empty for a turn and a callback."""
+
+
 _NONE = null()
 _NO_PART = cast(null(), Integer)
 """Postgres takes a bare NULL of a union for text."""
 
 
-def newest(db: Session, tenant_id: UUID | None, limit: int) -> list[DeadLetter]:
-    """Return the dead letters of a tenant, or of all, the newest first."""
-    found = _all().subquery()
-    tenant, kind, turn, step, part, tool, code, since = found.c
-    query = select(TenantRow.name, kind, turn, step, part, tool, code, since).join(TenantRow, TenantRow.id == tenant)
+def listed(
+    db: Session,
+    tenant_id: UUID | None,
+    limit: int,
+    kind: DeadLetterKind | None = None,
+    before: DeadLetterPlace | None = None,
+) -> list[DeadLetter]:
+    """Return the dead letters of a tenant, or of all.
+
+    Those that an operator can act on come first, then turns, each the newest first. `kind`: only those. `before`: the
+    place of the last one of the page before.
+    """
+    found = _all(kind).subquery()
+    tenant, found_kind, turn, step, part, tool, code, since = found.c
+    of = func.coalesce(step, cast(part, Text), "").collate("C")
+    place = tuple_(found_kind != "turn", since, turn, found_kind, of)
+    query = select(TenantRow.name, found_kind, turn, step, part, tool, code, since)
+    query = query.join(TenantRow, TenantRow.id == tenant)
     if tenant_id is not None:
         query = query.where(tenant == tenant_id)
-    rows = db.execute(query.order_by(since.desc()).limit(limit))
+    if before is not None:
+        query = query.where(place < tuple_(*map(literal, (before.kind != "turn", *before))))
+    rows = db.execute(query.order_by(*(each.desc() for each in place)).limit(limit))
     return [DeadLetter.model_validate(dict(zip(DeadLetter.model_fields, row, strict=True))) for row in rows]
 
 
 def count_by_kind(db: Session) -> dict[str, int]:
     """Return how many dead letters of each kind all tenants have."""
-    kind = _all().subquery().c[1]
+    kind = _all(None).subquery().c[1]
     return dict(db.execute(select(kind, func.count()).group_by(kind)).all())
 
 
-def _all() -> CompoundSelect[Any]:
-    return union_all(
-        _letters(StepRow, "step", StepRow.turn_id, step=StepRow.id, tool=StepRow.tool).where(text(IS_UNKNOWN)),
-        _letters(TurnRow, "turn", TurnRow.id).where(text(IS_BROKEN)),
-        _letters(DeliveryRow, "delivery", DeliveryRow.turn_id, part=DeliveryRow.part).where(text(IS_STRANDED)),
-        _letters(CallbackRow, "callback", CallbackRow.turn_id).where(text(IS_GIVEN_UP)),
-    )
+def _all(kind: DeadLetterKind | None) -> CompoundSelect[Any]:
+    kinds = {
+        "step": _letters(StepRow, "step", StepRow.turn_id, step=StepRow.id, tool=StepRow.tool).where(text(IS_UNKNOWN)),
+        "turn": _letters(TurnRow, "turn", TurnRow.id).where(text(IS_BROKEN)),
+        "delivery": _letters(DeliveryRow, "delivery", DeliveryRow.turn_id, part=DeliveryRow.part).where(
+            text(IS_STRANDED)
+        ),
+        "callback": _letters(CallbackRow, "callback", CallbackRow.turn_id).where(text(IS_GIVEN_UP)),
+    }
+    return union_all(*([kinds[kind]] if kind else kinds.values()))
 
 
 def _letters(

@@ -19,6 +19,7 @@ FLAGS = [
     "--no-first-run",
 ]
 PATIENCE_MS = 30_000
+RESTARTS = "the server starts again"
 WATCH = """() => {
   window.seen = {};
   const note = (step, look) => {
@@ -32,6 +33,11 @@ WATCH = """() => {
   }).observe(document.body, observed);
 }"""
 """A script that notes each status that a step is drawn with, also at first, in `seen`: step -> statuses in order."""
+
+
+def interrupt(page: Page, address: str) -> None:
+    """Let the next request of a page to an address get 503, as while a server starts again. `address`: a pattern."""
+    page.route(address, lambda route: route.fulfill(status=503, json={"detail": RESTARTS}), times=1)
 
 
 class Look(NamedTuple):

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from uuid import uuid4
 
 import httpx2
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
-from tests.browser.conftest import EITHER, Look
+from tests.browser.conftest import EITHER, RESTARTS, Look, interrupt
 from tests.journeys.following import run
 
 READ = {"id": "r", "tool": "sim.wait", "args": {"ms": 1, "payload": "mine"}}
@@ -69,3 +69,19 @@ def test_a_plan_is_changed(api: httpx2.Client, open_console: Callable[[str], Pag
 
     expect(page.locator(".forked .notes")).to_contain_text("tools")
     expect(page.get_by_role("region", name="Steps")).to_contain_text("only as it was")
+
+
+def test_a_fork_is_followed_past_a_failure(api: httpx2.Client, open_console: Callable[[str], Page]) -> None:
+    """The reason is told until the next look succeeds."""
+    page = open_console(f"#/turns/{turn_of(api)}?from=e")
+
+    def without_report(route: Route) -> None:
+        interrupt(page, "**/v1/replays/*")
+        route.fulfill(json=route.fetch().json() | {"report": None})
+
+    page.route("**/v1/replays/*", without_report, times=1)
+    page.get_by_role("button", name="Run it again").click()
+    expect(page.locator(".list-page > .problem")).to_have_text(RESTARTS)
+
+    expect(page.get_by_role("status").filter(has_text="It goes the same way.")).to_be_visible()
+    expect(page.locator(".list-page > .problem")).to_be_empty()

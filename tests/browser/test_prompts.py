@@ -6,7 +6,7 @@ import httpx2
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import EITHER, Look
+from tests.browser.conftest import EITHER, RESTARTS, Look, interrupt
 from tests.journeys.following import finished, post
 
 NAME = "styles/detailed"
@@ -93,6 +93,20 @@ def test_an_agent_is_tried_on_a_recorded_turn(
     expect(page.get_by_role("link", name="Open the report")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert api.get(f"/v1/prompts/{AGENT}").json()["origin"] == "shipped"
+
+
+def test_a_replay_is_followed_past_a_failure(api: httpx2.Client, open_console: Callable[[str], Page]) -> None:
+    """The reason is told until the next look succeeds."""
+    turn_id = parking(api)
+    page = open_console(f"#/prompts/{AGENT}")
+    edited(page, "persona: You are a pirate.\ntools: [dates.*]\n")
+    page.get_by_label("A recorded turn").fill(turn_id)
+    interrupt(page, "**/v1/replays/*")
+    page.get_by_role("button", name="Run the turn again with it").click()
+    expect(page.locator(".trial .outcome .problem")).to_have_text(RESTARTS)
+
+    expect(page.get_by_role("link", name="Open the report")).to_be_visible()
+    expect(page.locator(".trial .outcome .problem").filter(has_text=RESTARTS)).to_have_count(0)
 
 
 def test_a_turn_that_is_not_there_is_told(open_console: Callable[[str], Page]) -> None:

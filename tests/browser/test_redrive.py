@@ -1,12 +1,14 @@
 """Operators decide and send again what did not end properly, each time after a question."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
+from sqlalchemy import text
 
-from tests.browser.conftest import EITHER, Look
+from tests.browser.conftest import EITHER, RESTARTS, Look, interrupt
 from tests.browser.test_access import faults
 from tests.factories import make_tenant
 from tests.facts import wait_for
@@ -19,6 +21,7 @@ from turnloom.models.ledger import dead_letters, keys
 from turnloom.workers.embedded.stack import Stack
 
 SignIn = Callable[..., Page]
+COPIES = 60
 
 
 @pytest.fixture
@@ -48,6 +51,21 @@ def undecided(stack: Stack) -> UUID:
 
 
 @pytest.fixture
+def many(stack: Stack, undecided: UUID) -> Iterator[UUID]:
+    """A final turn with many more such writes, which end before `w` in the list."""
+    columns = "tenant_id, turn_id, revision, position, tool, args, needs, inputs, effect, queue, inline, critical"
+    columns += ", fallbacks, on_need_error, timeout_ms, status, attempt, started_at, finished_at"
+    copies = f"SELECT 'w' || number, {columns} FROM steps, generate_series(1, {COPIES}) AS number"
+    with environment_of(stack), transaction() as db:
+        db.execute(
+            text(f"INSERT INTO steps (id, {columns}) {copies} WHERE turn_id = :turn AND id = 'w'"), {"turn": undecided}
+        )
+    yield undecided
+    with environment_of(stack), transaction() as db:
+        db.execute(text("DELETE FROM steps WHERE turn_id = :turn"), {"turn": undecided})
+
+
+@pytest.fixture
 def stranded(stack: Stack) -> UUID:
     """A turn of a channel whose account is not there, so that the workers could not send its reply."""
     number = uuid4().int % 10**9
@@ -56,7 +74,7 @@ def stranded(stack: Stack) -> UUID:
 
         def has_failed() -> bool:
             with transaction() as db:
-                return turn in [letter.turn_id for letter in dead_letters.newest(db, None, 200)]
+                return turn in [letter.turn_id for letter in dead_letters.listed(db, None, 200)]
 
         wait_for(has_failed, 20)
     return turn
@@ -92,7 +110,10 @@ def test_a_step_is_decided_where_dead_letters_are_listed(signed_in: SignIn, unde
     question.get_by_label("What it would have returned").fill("B-17")
     question.get_by_role("button", name="Record it for good").click()
     expect(question.get_by_role("alert")).to_contain_text("no JSON object")
-    question.get_by_label("What it would have returned").fill('{"value": 7}')
+    question.get_by_label("What it would have returned").fill('{"worth": 7}')
+    question.get_by_role("button", name="Record it for good").click()
+    expect(question.get_by_role("alert")).to_contain_text("the result is none of sim.write: value: Field required")
+    question.get_by_label("What it would have returned").fill('{"value": 7, "key": "k", "first": true}')
     question.get_by_label("How you found out").fill("found in the backend")
     question.get_by_role("button", name="Record it for good").click()
 
@@ -144,3 +165,55 @@ def test_who_may_only_read_is_offered_nothing(signed_in: SignIn, undecided: UUID
     page.locator(".node[data-step='w']").click()
     expect(page.locator(".details h3")).to_contain_text("w")
     expect(page.locator(".details").get_by_role("button", name="Decide")).to_have_count(0)
+
+
+def test_older_dead_letters_are_shown_and_decided(signed_in: SignIn, many: UUID) -> None:
+    """What stands beyond the first page is one button away; if that fails, the reason stands beside it."""
+    page = signed_in()
+    go(page, "#/operations")
+    rows = page.get_by_role("region", name="Table: Dead letters of acme").locator("tbody tr")
+    expect(rows).to_have_count(50)
+    interrupt(page, "**/v1/dead-letters?*cursor=*")
+    more = page.locator(".letters").get_by_role("button", name="Show more")
+    more.click()
+    expect(page.locator(".letters").get_by_role("alert").filter(has_text=RESTARTS)).to_be_visible()
+    more.click()
+    last = letter_of(page, many).filter(has_text="step w, sim.write")
+    expect(page.locator(".letters").get_by_role("alert").filter(has_text=RESTARTS)).to_have_count(0)
+    last.get_by_role("button").click()
+    page.get_by_role("dialog").get_by_label("It did not take effect").check()
+    page.get_by_role("button", name="Record it for good").click()
+
+    expect(last).to_have_count(0)
+    expect(letter_of(page, many)).to_have_count(COPIES)
+
+
+def test_dead_letters_are_read_again_after_a_failure(signed_in: SignIn, undecided: UUID) -> None:
+    """One answer that says nothing does not leave the list empty until something else happens."""
+    page = signed_in()
+    interrupt(page, "**/v1/dead-letters*")
+    go(page, "#/operations")
+    expect(page.locator(".letters > .problem").first).to_have_text(RESTARTS)
+
+    expect(letter_of(page, undecided)).to_be_visible()
+    expect(page.locator(".letters > .problem").first).to_be_empty()
+
+
+def test_dead_letters_are_read_again_at_times(stack: Stack, signed_in: SignIn, undecided: UUID) -> None:
+    """Also if as many have gone as have come, so that their counts are what they were."""
+    page = signed_in()
+    page.clock.install()
+    answers: list[Any] = []
+
+    def with_the_first_counts(route: Route) -> None:
+        answers.append(route.fetch().json())
+        route.fulfill(json=answers[-1] | {"dead_letters": answers[0]["dead_letters"]})
+
+    page.route("**/v1/operations", with_the_first_counts)
+    go(page, "#/operations")
+    expect(letter_of(page, undecided)).to_be_visible()
+    with environment_of(stack):
+        new = undecided_turn(conversation_id=f"browser-{uuid4()}")
+    page.clock.fast_forward(31_000)
+
+    expect(letter_of(page, new)).to_be_visible()

@@ -37,6 +37,7 @@ SYSTEMD = ROOT / "deploy" / "systemd"
 WITHOUT_A_SECRET = {
     "OPENAI_BASE_URL",
     "TURNLOOM_AUDIT_KEY",
+    "TURNLOOM_FLOWER_URL",
     "TURNLOOM_LLM_MODEL",
     "TURNLOOM_MINIHOTEL_CREDENTIALS",
     "TURNLOOM_SECRET_KEYS",
@@ -69,7 +70,7 @@ def unit(path: Path) -> configparser.SectionProxy:
 def embedded() -> dict[str, list[str]]:
     """Return the command lines of the embedded stack. Processes of one kind share a name."""
     stack = Stack(StackOptions(data_dir=None, webs=2, planners=2, tool_workers=1))
-    stack.environment = stack._of_processes = {}
+    stack._of_processes = {}
     programs = [*stack._web_programs(8000), *stack._programs(5555, [])]
     return {unnumbered(program.name): essence(program.command) for program in programs}
 
@@ -141,6 +142,17 @@ def test_containers_get_settings_that_exist():
     known = {name for kind in (Settings, *settings_classes(shipped_packs()).values()) for name in kind.model_fields}
 
     assert {name for name in given if name.removeprefix("TURNLOOM_").lower() not in known} == set()
+
+
+def test_operators_are_asked_where_flower_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each deployment names the setting, and is not held up by leaving it empty."""
+    units = (SYSTEMD / "settings.env").read_text()
+    given = OURS["web"]["environment"].get("TURNLOOM_FLOWER_URL")
+    monkeypatch.setenv("TURNLOOM_FLOWER_URL", "")
+
+    assert re.search(r"^# TURNLOOM_FLOWER_URL=https://\S+$", units, re.MULTILINE)
+    assert given == "${TURNLOOM_FLOWER_URL-}"
+    assert Settings().flower_url is None
 
 
 def test_units_restart_and_give_time_to_finish():

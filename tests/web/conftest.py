@@ -68,3 +68,11 @@ def client(app: APIFlask, key: KeyMaker) -> Iterator[FlaskClient]:
     made.environ_base["HTTP_AUTHORIZATION"] = key()["Authorization"]
     yield made
     settle()
+
+
+@pytest.fixture
+def operator(app: APIFlask, key: KeyMaker) -> FlaskClient:
+    """A client of an operator of the tenant to which the turns of the factories belong."""
+    made = app.test_client()
+    made.environ_base["HTTP_AUTHORIZATION"] = key(tenant="acme")["Authorization"]
+    return made

@@ -10,50 +10,18 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 
 from tests.factories import make_tenant, queue_length
-from tests.models.ledger.channel_turns import CHANNEL, answered, claim, record, sent
+from tests.models.ledger.channel_turns import CHANNEL, sent
 from tests.models.ledger.channel_turns import statuses as part_statuses
 from tests.models.ledger.stopping import statuses, undecided_turn
 from tests.turn_events import recorded_events
 from tests.web.conftest import KeyMaker
-from tests.workers.calling_back import final_turn, of_turn, send_due
+from tests.web.dead_letters import given_up, listed, stranded
+from tests.workers.calling_back import of_turn
 from turnloom.models.connections.database import transaction
 from turnloom.models.ledger import audit
-from turnloom.models.runtime.secrets import new_key
-from turnloom.models.runtime.settings import settings
 from turnloom.tools.call_identity import idempotency_key
 
 _PAGE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
-
-
-@pytest.fixture
-def operator(app: APIFlask, key: KeyMaker) -> FlaskClient:
-    """A client of an operator of the tenant to which the turns of the factories belong."""
-    made = app.test_client()
-    made.environ_base["HTTP_AUTHORIZATION"] = key(tenant="acme")["Authorization"]
-    return made
-
-
-def stranded() -> UUID:
-    """Return a turn of a channel whose first part has failed, so that the second was withheld."""
-    turn = answered(1, "a", "b")
-    record(turn, claim(turn), status="failed", error={"code": "blocked", "message": "…"})
-    return turn
-
-
-def given_up(monkeypatch: pytest.MonkeyPatch) -> UUID:
-    """Return a turn whose callback was given up, because its address is not allowed."""
-    monkeypatch.setenv("TURNLOOM_SECRET_KEYS", json.dumps([new_key()]))
-    settings.cache_clear()
-    turn = final_turn("http://127.0.0.1/", conversation_id="called back")
-    send_due(turn)
-    return turn
-
-
-def listed(client: FlaskClient, query: str = "") -> list[dict[str, Any]]:
-    answer = client.get(f"/v1/dead-letters{query}")
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.get_json()["items"]
-    return found
 
 
 def last_audit(conversation: str) -> tuple[str, dict[str, Any]]:
@@ -62,23 +30,6 @@ def last_audit(conversation: str) -> tuple[str, dict[str, Any]]:
         assert audit.verify(db, tenant_id, conversation) == []
         record = audit.page(db, tenant_id, conversation, 0, 100)[-1]
         return record.kind, record.content or {}
-
-
-def test_dead_letters_are_listed_for_their_tenant_only(
-    operator: FlaskClient, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The newest first, of each kind, with what is needed to act on them."""
-    undecided, part, callback = undecided_turn(), stranded(), given_up(monkeypatch)
-
-    found = listed(operator)
-
-    assert [(each["kind"], each["turn_id"], each["step"], each["part"], each["code"]) for each in found] == [
-        ("callback", str(callback), None, None, "url_not_allowed"),
-        ("delivery", str(part), None, 1, "blocked"),
-        ("step", str(undecided), "w", None, "NOT_FOUND"),
-    ]
-    assert {each["tenant"] for each in found} == {"acme"}
-    assert (listed(operator, "?limit=1"), listed(client)) == (found[:1], [])
 
 
 @pytest.mark.parametrize(("tool", "value"), [("dates.resolve_hint", 5), ("gone.write", "***")])
@@ -93,6 +44,30 @@ def test_a_step_is_shown_as_its_backend_was_called(operator: FlaskClient, tool: 
     assert (shown["tool"], shown["status"], shown["effect"]) == (tool, "unknown", "write")
     key = idempotency_key(turn, "w", {"value": 5})
     assert shown["call"] == {"args": {"value": value}, "idempotency_key": key}
+
+
+@pytest.mark.parametrize(
+    ("tool", "result", "fallback"),
+    [
+        ("pms.generate_booking_link", {"url": "u", "phone": "***"}, {"invite": "i", "phone": "***"}),
+        ("gone.write", {"url": "***", "phone": "***"}, {"invite": "i", "phone": "***"}),
+        ("network.confirm_meeting", {"url": "u", "phone": "***"}, {"invite": "i", "phone": "***"}),
+    ],
+)
+def test_what_a_tool_keeps_secret_is_masked_everywhere(
+    operator: FlaskClient, tool: str, result: dict[str, str], fallback: dict[str, str]
+) -> None:
+    """Each call by its own tool. The result may be of any of them, so it is masked by all."""
+    turn = undecided_turn()
+    told = {"url": "u", "phone": "+44 20"}
+    other = [{"tool": "pms.generate_booking_link", "args": {"invite": "i", "phone": "+44 20"}}]
+    with transaction() as db:
+        written = "UPDATE steps SET tool = :tool, result = :result, fallbacks = :fallbacks WHERE id = 'w'"
+        db.execute(text(written), {"tool": tool, "result": json.dumps(told), "fallbacks": json.dumps(other)})
+
+    shown = operator.get(f"/v1/turns/{turn}/steps/w").get_json()
+
+    assert (shown["result"], shown["fallbacks"][0]["args"]) == (result, fallback)
 
 
 @pytest.mark.parametrize(
@@ -149,6 +124,23 @@ def test_a_wrong_decision_changes_nothing(operator: FlaskClient, body: dict[str,
 
     assert (answer.status_code, bool(answer.get_json()["errors"])) == (422, True)
     assert statuses(turn)["w"] == "unknown"
+
+
+def test_a_result_is_one_of_the_steps_tool(operator: FlaskClient) -> None:
+    """What its tool would never have returned gets 422, with a fault for each field, and can be corrected."""
+    turn = undecided_turn()
+    with transaction() as db:
+        db.execute(text("UPDATE steps SET tool = 'dates.resolve_hint' WHERE id = 'w'"))
+    days = {"check_in": "2026-03-01", "check_out": "2026-03-03", "tz": "UTC", "alternatives": []}
+    address = f"/v1/turns/{turn}/steps/w/decision"
+
+    wrong = operator.post(address, json={"status": "succeeded", "result": {"chek_in": "2026-03-01"}})
+
+    fields = {each["field"] for each in wrong.get_json()["errors"]}
+    assert (wrong.status_code, "dates.resolve_hint" in wrong.get_json()["detail"]) == (422, True)
+    assert fields >= {"result.chek_in", "result.check_in"}
+    assert statuses(turn)["w"] == "unknown"
+    assert operator.post(address, json={"status": "succeeded", "result": days}).status_code == 200
 
 
 def test_a_part_is_sent_again_with_those_withheld_for_it(operator: FlaskClient) -> None:

@@ -104,6 +104,19 @@ def test_a_flood_asks_redis_once_a_second(client: FlaskClient, monkeypatch: pyte
     assert len(asked) == 6
 
 
+def test_a_flood_is_told_the_longest_wait(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several rates that are remembered, the one that lasts longest: before that no message is taken."""
+    limit(monkeypatch, user_rate="1/minute", key_rate="3/hour")
+    monkeypatch.setattr("turnloom.web.rates._BELIEVED_S", 3_600.0)
+    assert statuses(client, "loud", 2) == [202, 429]
+    assert [post(client, user).status_code for user in ("a", "b", "c")] == [202, 202, 429]
+
+    refused = post(client, "loud")
+
+    assert "key_rate" in refused.get_json()["detail"]
+    assert int(refused.headers["Retry-After"]) > 60
+
+
 def test_without_rates_redis_is_not_asked(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A message costs nothing for limits that nobody has set."""
     asked = []

@@ -1,6 +1,6 @@
 """Decide what only an operator can find out, and send again what was not sent: `turnloom redrive`."""
 
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 import click
@@ -8,7 +8,7 @@ import orjson
 from pydantic import ValidationError
 
 from turnloom.models.connections.database import snapshot, statement, transaction
-from turnloom.models.contracts.dead_letter import DeadLetter, StepDecision
+from turnloom.models.contracts.dead_letter import DeadLetter, DeadLetterKind, StepDecision
 from turnloom.models.errors import NotFound
 from turnloom.models.ledger import callbacks, dead_letters, deliveries, tenants, turns
 from turnloom.models.runtime.operators import Operator
@@ -16,7 +16,9 @@ from turnloom.models.runtime.value_faults import faults_of
 from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.workers.cli.user_name import user_name
 from turnloom.workers.dispatch import dispatch_deliveries, send
+from turnloom.workers.turns import step_decision
 from turnloom.workers.turns.called_step import called_step
+from turnloom.workers.turns.process_parts import registry
 from turnloom.workers.turns.turn_events import committing
 
 
@@ -27,17 +29,18 @@ def redrive() -> None:
 
 @redrive.command("list")
 @click.option("--tenant", "tenant_name", default=None, help="Only this tenant's.  [default: all]")
+@click.option("--kind", default=None, type=click.Choice(get_args(DeadLetterKind)), help="Only these.  [default: all]")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(min=1), help="Lines, at most.")
 @json_option
-def list_dead_letters(tenant_name: str | None, limit: int, as_json: bool) -> None:
-    """List the newest dead letters.
+def list_dead_letters(tenant_name: str | None, kind: DeadLetterKind | None, limit: int, as_json: bool) -> None:
+    """List dead letters: what can be decided or sent again, then turns, each the newest first.
 
-    These are steps whose outcome is unknown, turns that failed because of an error of ours, parts of replies that were
-    not sent, or of which nobody knows whether they were, and callbacks that were given up.
+    These are steps whose outcome is unknown, parts of replies that were not sent, or of which nobody knows whether they
+    were, callbacks that were given up, and turns that failed because of an error of ours.
     """
     with transaction() as db:
         tenant_id = tenants.find(db, tenant_name).id if tenant_name else None
-        found = dead_letters.newest(db, tenant_id, limit)
+        found = dead_letters.listed(db, tenant_id, limit, kind)
     print_rows([*DeadLetter.model_fields], [letter.model_dump(mode="json") for letter in found], as_json=as_json)
 
 
@@ -90,7 +93,7 @@ def decide_step(turn_id: UUID, step_id: str, *, by: str, as_json: bool, **found_
     except ValidationError as error:
         raise click.UsageError(faults_of(error, "the decision")) from None
     with committing(turn_id) as committed, transaction() as db:
-        committed(dead_letters.decide(db, turn_id, step_id, decision, Operator(name=by)))
+        committed(step_decision.decide(db, turn_id, step_id, decision, Operator(name=by), registry))
     if as_json:
         print_json({"turn_id": turn_id, "step": step_id, "status": decision.status})
     else:

@@ -28,9 +28,15 @@ def called_step(db: Transaction, turn: TurnRow, step_id: str) -> CalledStep:
         turn_status=turn.status,
         conversation_id=turn.conversation_id,
         step=step.id,
-        call=None if conversation.erased_at else _call(step, others),
+        call=_call(step, others) if _was_called(step) and not conversation.erased_at else None,
         **{name: getattr(step, name) for name in _OF_ROW},
     )
+
+
+def _was_called(step: StepRow) -> bool:
+    """Return whether a step has made its own call: it has begun, and its result came from nowhere else."""
+    has_begun = step.started_at is not None and step.status != "skipped"
+    return has_begun and step.cache is None and step.copy_of is None
 
 
 def _call(step: StepRow, others: list[StepRow]) -> StepCall | None:

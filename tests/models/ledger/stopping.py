@@ -5,7 +5,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from tests.factories import running_turn, step
+from tests.factories import claim_turn, make_tenant, open_turn, running_turn, step
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.plan import FinalStepStatus
 from turnloom.models.contracts.turn import FinalTurnStatus, Reply
@@ -77,4 +77,14 @@ def undecided_turn(*, is_final: bool = True, conversation_id: str = "c1") -> UUI
     record(turn.id, "w", "unknown")
     if is_final:
         end(turn.id, turn.attempt + 1, "failed")
+    return turn.id
+
+
+def broken_turn(conversation_id: str = "broken") -> UUID:
+    """Return a turn that an internal error has ended."""
+    turn = claim_turn(open_turn(make_tenant(), conversation_id=conversation_id).turn_id)
+    assert turn is not None
+    error = {"code": "internal_error", "message": "KeyError"}
+    with statement() as db:
+        turns.finish(db, turn.id, turn.attempt, Ending("failed", Reply(text="sorry"), {}, error=error))
     return turn.id

@@ -194,7 +194,7 @@ def test_an_operator_sends_a_part_again() -> None:
     turn = answered(1, "a", "b")
     record(turn, claim(turn), status="failed", error={"code": "blocked", "message": "…"})
     with transaction() as db:
-        assert [(each.turn_id, each.part, each.code) for each in dead_letters.newest(db, None, 10)] == [
+        assert [(each.turn_id, each.part, each.code) for each in dead_letters.listed(db, None, 10)] == [
             (turn, 1, "blocked")
         ]
 
@@ -205,7 +205,7 @@ def test_an_operator_sends_a_part_again() -> None:
     tenant_id = make_tenant()
     with transaction() as db:
         assert audit.verify(db, tenant_id, f"{CHANNEL}:u1") == []
-        assert dead_letters.newest(db, None, 10) == []
+        assert dead_letters.listed(db, None, 10) == []
 
 
 def test_what_was_sent_is_not_sent_again() -> None:

@@ -6,15 +6,14 @@ from uuid import UUID
 
 import pytest
 from click.testing import CliRunner, Result
+from sqlalchemy import text
 
-from tests.factories import claim_turn, make_tenant, open_turn, queue_length, running_turn, step
-from tests.models.ledger.stopping import statuses, undecided_turn, view
+from tests.factories import make_tenant, queue_length, running_turn, step
+from tests.models.ledger.stopping import broken_turn, statuses, undecided_turn, view
 from tests.turn_events import recorded_events
 from tests.workers.calling_back import final_turn, of_turn, send_due
-from turnloom.models.connections.database import statement, transaction
-from turnloom.models.contracts.turn import Reply
-from turnloom.models.ledger import audit, conversations, turns
-from turnloom.models.ledger.turns import Ending
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import audit, conversations
 from turnloom.models.runtime.secrets import new_key
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.call_identity import idempotency_key
@@ -33,24 +32,17 @@ def listed(*arguments: str) -> list[tuple[str, str | None, str]]:
     return [(row["turn_id"], row["step"], row["code"]) for row in rows]
 
 
-def broken_turn() -> UUID:
-    turn = claim_turn(open_turn(make_tenant(), conversation_id="c2").turn_id)
-    assert turn is not None
-    error = {"code": "internal_error", "message": "KeyError"}
-    with statement() as db:
-        turns.finish(db, turn.id, turn.attempt, Ending("failed", Reply(text="sorry"), {}, error=error))
-    return turn.id
-
-
 def test_unknown_outcomes_are_listed() -> None:
-    """The list has steps of unknown outcome and turns that an internal error ended, newest first, by tenant."""
-    undecided, broken = undecided_turn(), broken_turn()
+    """The list has steps of unknown outcome, then turns that an internal error ended, newest first, by tenant."""
+    undecided, older, broken = undecided_turn(), broken_turn("c2"), broken_turn("c4")
     running_turn(step("a"), conversation_id="c3")
     make_tenant("other")
 
     found = listed()
 
-    assert found == [(str(broken), None, "internal_error"), (str(undecided), "w", "NOT_FOUND")]
+    last = [(str(turn), None, "internal_error") for turn in (broken, older)]
+    assert found == [(str(undecided), "w", "NOT_FOUND"), *last]
+    assert (listed("--kind", "turn"), listed("--kind", "step")) == (last, found[:1])
     assert (listed("--tenant", "acme"), listed("--tenant", "other")) == (found, [])
     assert listed("--limit", "1") == found[:1]
 
@@ -142,6 +134,19 @@ def test_only_an_unknown_outcome_is_decided() -> None:
     assert statuses(turn_id) == {"a": "succeeded", "w": "failed"}
 
 
+def test_a_result_is_one_of_the_steps_tool() -> None:
+    """What its tool would never have returned gives exit code 1 and says what is wrong. Nothing is recorded."""
+    turn_id = undecided_turn()
+    with transaction() as db:
+        db.execute(text("UPDATE steps SET tool = 'pms.generate_booking_link' WHERE id = 'w'"))
+
+    refused = run("decide", turn_id, "w", "--as", "succeeded", "--result", '{"link": "https://hotel.example"}')
+
+    assert (refused.exit_code, statuses(turn_id)["w"]) == (1, "unknown")
+    assert "the result is none of pms.generate_booking_link" in refused.output
+    assert "url: Field required" in refused.output
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -152,6 +157,7 @@ def test_only_an_unknown_outcome_is_decided() -> None:
         ("decide", UUID(int=1), "w", "--as", "succeeded", "--result", "[1]"),
         ("decide", UUID(int=1), "w", "--as", "failed", "--result", "{}"),
         ("list", "--limit", "0"),
+        ("list", "--kind", "steps"),
     ],
 )
 def test_wrong_arguments_are_exit_code_2(arguments: tuple[object, ...]) -> None:

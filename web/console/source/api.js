@@ -54,6 +54,11 @@ export async function signOut() {
   csrf = null;
 }
 
+/** Return whether the same request may be answered later: what is not allowed, or is not there, stays so. */
+export function mayPass(problem) {
+  return ![401, 403, 404].includes(problem.status);
+}
+
 /** Write a path of which parts come from outside: `` path`v1/turns/${id}` ``. */
 export function path(parts, ...values) {
   return parts.reduce((whole, part, place) => whole + encodeURIComponent(values[place - 1]) + part);

@@ -1,23 +1,24 @@
 // A list that the API gives page by page, as a table that is kept up to date.
 
 import { call } from "./api.js";
-import { fill, h } from "./dom.js";
+import { fill, h, say } from "./dom.js";
 
 const [PAGE, MOST] = [50, 200];
 
-/** A table of items, the newest first. `idOf(item)`: its id, larger for newer ones; `row(item)`: its row. */
+/** A table of items. `idOf(item)`: its id, larger for those that come earlier; `row(item)`: its row. */
 export class PagedTable {
   #rows = new Map();
   #cursor = null;
 
-  constructor({ address, caption, heads, none, idOf, row }) {
+  constructor({ address, caption, order = "the newest first", look = "scroller found", heads, none, idOf, row }) {
     Object.assign(this, { address, idOf, row });
     this.body = h("tbody");
     this.none = h("tr", {}, h("td", { colspan: heads.length, class: "hint" }, none));
     this.more = h("button", { type: "button", hidden: true, on: { click: () => this.#readMore() } }, "Show more");
+    this.problem = h("p", { class: "problem", role: "alert" });
     const head = h("thead", {}, h("tr", {}, ...heads.map((name) => h("th", { scope: "col" }, name))));
-    const table = h("table", {}, h("caption", { class: "unseen" }, `${caption}, the newest first`), head, this.body);
-    this.elements = [h("div", { class: "scroller found", tabindex: "0", role: "region", "aria-label": caption }, table), this.more];
+    const table = h("table", {}, h("caption", { class: "unseen" }, `${caption}, ${order}`), head, this.body);
+    this.elements = [h("div", { class: look, tabindex: "0", role: "region", "aria-label": caption }, table), this.problem, this.more];
   }
 
   /** Read again what is shown. Rows that say the same stay, with the focus in them. Raises Problem. */
@@ -30,11 +31,21 @@ export class PagedTable {
     this.#show(items, older);
   }
 
+  /** Forget an item that is not in the list any more. */
+  drop(item) {
+    this.#rows.delete(this.idOf(item));
+  }
+
   async #readMore() {
-    const { items, next_cursor } = await call("GET", `${this.address}?limit=${PAGE}&cursor=${encodeURIComponent(this.#cursor)}`);
-    this.#cursor = next_cursor;
-    const known = [...this.#rows];
-    this.#show(items, [], known);
+    try {
+      const { items, next_cursor } = await call("GET", `${this.address}?limit=${PAGE}&cursor=${encodeURIComponent(this.#cursor)}`);
+      this.#cursor = next_cursor;
+      const known = [...this.#rows];
+      this.#show(items, [], known);
+      say(this.problem, "");
+    } catch (problem) {
+      say(this.problem, problem.message);
+    }
   }
 
   #show(items, after, before = []) {

@@ -1,6 +1,6 @@
 // How the deployment stands: what waits, who works, what fails. Read every two seconds while somebody looks.
 
-import { call } from "../api.js";
+import { call, mayPass } from "../api.js";
 import { fill, h, say } from "../dom.js";
 import { flowerLink, workerAddress } from "../flower.js";
 import { duration, moment, number, timeOfDay } from "../format.js";
@@ -8,7 +8,7 @@ import { History, LiveChart } from "../live_chart.js";
 import { LiveTable } from "../live_table.js";
 import { DeadLetters } from "./dead_letters.js";
 
-const EVERY_MS = 2_000;
+const [EVERY_MS, LETTERS_EVERY_MS] = [2_000, 30_000];
 
 /** The page at `#/operations`. */
 export class OperationsPage {
@@ -16,6 +16,7 @@ export class OperationsPage {
   #history = new History();
   #charts = [];
   #counts = "";
+  #lettersReadAt = 0;
 
   /** `session`: who looks. */
   constructor(session) {
@@ -43,7 +44,7 @@ export class OperationsPage {
       say(this.problem, "");
     } catch (problem) {
       say(this.problem, problem.status ? problem.message : "The server cannot be reached; what is shown is old.");
-      if (problem.status === 401 || problem.status === 403) return;
+      if (!mayPass(problem)) return;
     }
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.element.isConnected && this.#look(), EVERY_MS);
@@ -68,11 +69,13 @@ export class OperationsPage {
     this.#readLetters(told.dead_letters);
   }
 
-  /** Read the tenant's list when the counts of all tenants have changed. */
-  #readLetters(letters) {
+  /** Read the tenant's list when the counts of all tenants have changed, and at times: they may stay by chance. */
+  async #readLetters(letters) {
     const counted = JSON.stringify(letters);
-    if (counted !== this.#counts) this.letters.read();
+    if (counted === this.#counts && Date.now() - this.#lettersReadAt < LETTERS_EVERY_MS) return;
+    if (!(await this.letters.read())) return;
     this.#counts = counted;
+    this.#lettersReadAt = Date.now();
   }
 
   #makeCharts({ queues }) {

@@ -1,6 +1,6 @@
 // One turn that was run again from a step: its outcome beside the record.
 
-import { call, path } from "../api.js";
+import { call, mayPass, path } from "../api.js";
 import { fill, h, say } from "../dom.js";
 import { STEP_WORDS, duration } from "../format.js";
 import { jsonView } from "../json_view.js";
@@ -62,7 +62,15 @@ export class ForkStory {
 
   async #again() {
     if (!this.element.isConnected) return;
-    await this.#read().catch((problem) => say(this.problem, problem.message));
+    const id = this.#id;
+    try {
+      await this.#read();
+      say(this.problem, "");
+    } catch (problem) {
+      if (id !== this.#id) return;
+      say(this.problem, problem.message);
+      if (mayPass(problem)) this.#timer = setTimeout(() => this.#again(), EVERY_MS);
+    }
   }
 
   #draw({ turn, report, fork, tools }) {

@@ -1,7 +1,7 @@
 // Replays of recorded conversations: start one, see how far it is, open its report.
 
 import { offerAgents } from "../agents.js";
-import { call, path } from "../api.js";
+import { call, mayPass, path } from "../api.js";
 import { announce, h, say } from "../dom.js";
 import { duration, moment, number } from "../format.js";
 import { PagedTable } from "../paged_table.js";
@@ -50,7 +50,7 @@ export class ReplayList {
       await this.table.read();
     } catch (problem) {
       say(this.problem, problem.message);
-      if (problem.status === 401 || problem.status === 403) return;
+      if (!mayPass(problem)) return;
     }
     this.#timer = setTimeout(() => this.element.isConnected && this.#read(), EVERY_MS);
   }

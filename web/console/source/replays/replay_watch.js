@@ -1,6 +1,6 @@
 // One replay, from its start to its report, for pages that are about something else.
 
-import { call, path } from "../api.js";
+import { call, mayPass, path } from "../api.js";
 import { announce, fill, h } from "../dom.js";
 import { duration, number } from "../format.js";
 import { replayedTurn } from "./replayed_turn.js";
@@ -38,7 +38,9 @@ export class ReplayWatch {
       const replay = await call("GET", path`v1/replays/${id}`);
       if (id === this.#watched) this.#show(replay);
     } catch (problem) {
-      if (id === this.#watched) fill(this.element, h("p", { class: "problem" }, problem.message));
+      if (id !== this.#watched) return;
+      fill(this.element, h("p", { class: "problem" }, problem.message));
+      if (mayPass(problem)) this.#timer = setTimeout(() => this.#read(id), EVERY_MS);
     }
   }
 

@@ -1,6 +1,6 @@
 // One rollout: how turns with the new text go beside those with the old one, and its end.
 
-import { call, path } from "../api.js";
+import { call, mayPass, path } from "../api.js";
 import { announce, fill, h, say } from "../dom.js";
 import { duration, moment, number, share } from "../format.js";
 
@@ -72,7 +72,7 @@ export class RolloutStory {
     if (!this.element.isConnected) return;
     await this.#read().catch((problem) => {
       say(this.problem, problem.message);
-      if (problem.status !== 401 && problem.status !== 403) this.#timer = setTimeout(() => this.#again(), EVERY_MS);
+      if (mayPass(problem)) this.#timer = setTimeout(() => this.#again(), EVERY_MS);
     });
   }
 

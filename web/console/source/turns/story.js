@@ -131,7 +131,7 @@ export class Story {
     const told = h("p", { class: "problem", role: "alert" });
     const message = h("input", { type: "text", "aria-label": "Message", placeholder: "Write to the user yourself…" });
     const state = h("span", { class: "hint" });
-    const toggle = h("button", { type: "button", on: { click: () => act(toggle.dataset.way) } });
+    const toggle = h("button", { type: "button", hidden: true, on: { click: () => act(toggle.dataset.way) } });
     const form = h("form", { class: "row grow", on: { submit: write } }, message, h("button", { type: "submit" }, "Send"));
 
     async function act(way, body) {
@@ -154,6 +154,7 @@ export class Story {
       say(state, paused_at ? `${paused_by} writes in place of the agent since ${moment(paused_at)}.` : "The agent answers.");
       say(toggle, paused_at ? "Hand it back to the agent" : "Take the conversation over");
       toggle.dataset.way = paused_at ? "resume" : "pause";
+      toggle.hidden = false;
     }
     look().catch((problem) => say(told, problem.message));
     return part("A person in place of the agent", h("div", { class: "row" }, state, toggle), form, told);

@@ -1,1 +1,0 @@
-import{g as o,l as t}from"./chunk-3GQEEMTM.js";function u(n,e){return e&&n?`${e}/worker/${encodeURIComponent(n.split("/")[0])}`:null}function i(n){return n&&o("a",{class:"button quiet",href:n,target:"_blank",rel:"noopener"},t("out"),"Flower")}export{u as a,i as b};

@@ -1,0 +1,1 @@
+import{h as o,m as t}from"./chunk-UKYEIJDY.js";function u(n,e){return e&&n?`${e}/worker/${encodeURIComponent(n.split("/")[0])}`:null}function i(n){return n&&o("a",{class:"button quiet",href:n,target:"_blank",rel:"noopener"},t("out"),"Flower")}export{u as a,i as b};

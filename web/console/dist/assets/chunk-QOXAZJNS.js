@@ -1,1 +1,0 @@
-import{a,g as o}from"./chunk-3GQEEMTM.js";async function e(){return(await a("GET","v1/agents")).items}async function p(t){if(t.length>1)return;let r=await e();t.length===1&&t.append(...r.map(({name:n})=>o("option",{value:n},n)))}export{e as a,p as b};
