@@ -102,3 +102,17 @@ def test_only_who_may_read_turns_and_make_replays_forks(client: FlaskClient, key
     assert statuses == [403, 403, 404]
     assert client.post(f"/v1/turns/{uuid4()}/forks", json=asked).status_code == 404
     assert client.post("/v1/turns/x/forks", json=asked).status_code == 404
+
+
+def test_a_plan_needs_the_scope_for_plans(client: FlaskClient, key: KeyMaker, turn_id: UUID) -> None:
+    """As in a message: with `live-read` its tools are called for the turn's user. Without a plan it is not needed."""
+    plan = {"steps": [{"id": "a", "tool": "sim.wait", "args": {"ms": 1}}]}
+    address, asked = f"/v1/turns/{turn_id}/forks", {"step": "a", "tools": "live-read"}
+    without, with_it = key("replays:write", "turns:read"), key("replays:write", "turns:read", "plans:submit")
+
+    refused = client.post(address, json={**asked, "plan": plan}, headers=without)
+
+    assert (refused.status_code, "plans:submit" in refused.get_json()["detail"]) == (403, True)
+    assert client.get("/v1/replays").get_json()["items"] == []
+    assert client.post(address, json=asked, headers=without).status_code == 202
+    assert client.post(address, json={**asked, "plan": plan}, headers=with_it).status_code == 202
