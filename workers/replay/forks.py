@@ -42,7 +42,7 @@ def make(tenant_id: UUID, turn_id: str, request: ForkRequest, tools: Registry) -
     )
     with transaction(tenant_id) as db:
         new = NewConversation(conversation.conversation_id, changes)
-        replay_id = replays.make(db, tenant_id, options.model_dump(mode="json"), [new])
+        replay_id = replays.make(db, tenant_id, options.kept(), [new])
     requests.dispatch(replay_id, 1)
     return replay_id
 

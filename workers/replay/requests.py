@@ -49,9 +49,7 @@ def make(tenant_id: UUID, request: ReplayRequest, *, by_operator: bool = False) 
     if not listed:
         raise NotFound("there is no recorded conversation of this time and agent")
     with transaction(tenant_id) as db:
-        # Of a fault file a replay reads the faults of calls only, and a worker of the release before knows no others.
-        written = options.model_dump(mode="json", exclude={"faults": {"duplicates", "restarts"}})
-        replay_id = replays.make(db, tenant_id, written, listed)
+        replay_id = replays.make(db, tenant_id, options.kept(), listed)
     dispatch(replay_id, len(listed))
     return replay_id
 
