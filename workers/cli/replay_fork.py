@@ -72,11 +72,11 @@ def fork(turn_id: UUID, tenant_name: str | None, as_json: bool, prompts: Path | 
     faults, model = options["faults"], options["model"]
     fields = {"tools": options["tools"], "faults": read_fault_file(faults.read()) if faults else None, "model": model}
     chosen = read_choices(ReplayOptions, fields)
-    texts = requests.texts_with(tenant_id, requests.changed_texts(prompts) if prompts else {})
+    _, tailored = requests.texts_with(tenant_id, requests.changed_texts(prompts) if prompts else {})
     conversation = conversation_of(tenant_id, str(turn_id))
     setting = Setting(
         tenant_id=tenant_id,
-        tailored=requests.tailored(texts),
+        tailored=tailored,
         tools=registry(),
         llm=llm(),
         model=model,

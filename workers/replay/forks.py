@@ -28,12 +28,12 @@ def make(tenant_id: UUID, turn_id: str, request: ForkRequest, tools: Registry) -
         InvalidPlan: the plan has faults; the error lists all of them.
         Invalid: a result is none of its step's tool, a text cannot be used, or no language model has the name.
     """
-    texts = requests.texts_with(tenant_id, request.prompts)
+    texts, made = requests.texts_with(tenant_id, request.prompts)
     requests.check_model(request.model)
     conversation = conversation_of(tenant_id, turn_id)
     fork = ForkedTurn(turn_id=turn_id, step=request.step)
     changes = ForkChanges(plan=request.plan, results=request.results)
-    changed_turn(conversation, turn_id, _changes(fork, changes), requests.tailored(texts).agents, tools)
+    changed_turn(conversation, turn_id, _changes(fork, changes), made.agents, tools)
     options = ReplayOptions(
         **request.model_dump(include={"tools", "faults", "model"}),
         texts=texts,

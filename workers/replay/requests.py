@@ -35,8 +35,8 @@ def make(tenant_id: UUID, request: ReplayRequest, *, by_operator: bool = False) 
         NotFound: there is nothing to replay.
         Conflict: the one turn to replay has not ended, or has no reply of an agent's own.
     """
-    texts = texts_with(tenant_id, request.prompts)
-    _check_agent(request, texts)
+    texts, made = texts_with(tenant_id, request.prompts)
+    _check_agent(request, made)
     if not by_operator:
         check_model(request.model)
     options = ReplayOptions(
@@ -60,8 +60,8 @@ def dispatch(replay_id: UUID, conversations: int) -> None:
         send("replay", replay_id, queue="replay")
 
 
-def texts_with(tenant_id: UUID, changed: dict[str, str]) -> dict[str, str]:
-    """Return the texts of a tenant, with those that a replay changes in place of them.
+def texts_with(tenant_id: UUID, changed: dict[str, str]) -> tuple[dict[str, str], Tailored]:
+    """Return the texts of a tenant, with those that a replay changes in place of them, and the agents and prompts.
 
     Raises:
         Invalid: a changed text cannot be used.
@@ -70,7 +70,7 @@ def texts_with(tenant_id: UUID, changed: dict[str, str]) -> dict[str, str]:
     made = tailored(texts)
     if refused := [made.refused[name] for name in sorted(changed) if name in made.refused]:
         raise Invalid("; ".join(refused))
-    return texts
+    return texts, made
 
 
 def check_model(name: str | None) -> None:
@@ -133,10 +133,10 @@ def _text(path: Path) -> str:
         raise Invalid(f"{path} cannot be read: {error}") from error
 
 
-def _check_agent(request: ReplayRequest, texts: Mapping[str, str]) -> None:
+def _check_agent(request: ReplayRequest, made: Tailored) -> None:
     if request.agent is not None:
         try:
-            tailored(texts).agents.get(request.agent)
+            made.agents.get(request.agent)
         except NotFound as error:
             raise Invalid(str(error)) from error
 
