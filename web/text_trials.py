@@ -16,7 +16,7 @@ from turnloom.web.auth import caller
 from turnloom.web.catalogue import catalogue
 from turnloom.web.shared_reads import no_turn
 from turnloom.workers.replay.prompt_preview import PromptPreview
-from turnloom.workers.replay.recorded_turns import conversation_of, turn_of
+from turnloom.workers.replay.recorded_turns import PAST, recorded_turn
 
 _MOST_PREVIEWS = 3
 
@@ -69,8 +69,7 @@ def _said(tailored: Tailored, name: str, material: Material) -> str:
 
 
 def _changes(before: Tailored, after: Tailored, turn_id: str) -> list[PromptChange]:
-    conversation = conversation_of(caller().tenant_id, turn_id)
-    turn = turn_of(conversation, turn_id)
+    conversation, turn = recorded_turn(caller().tenant_id, turn_id, earlier=PAST)
     return PromptPreview(conversation, turn, _material(turn_id), catalogue().registry).changes(before, after)
 
 

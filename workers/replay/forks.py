@@ -13,7 +13,7 @@ from turnloom.models.ledger.replays import NewConversation
 from turnloom.tools.registry import Registry
 from turnloom.workers.replay import requests
 from turnloom.workers.replay.conversation_replay import not_replayed
-from turnloom.workers.replay.recorded_turns import conversation_of
+from turnloom.workers.replay.recorded_turns import recorded_turn
 from turnloom.workers.replay.rerun import rerun
 from turnloom.workers.replay.setting import Setting
 from turnloom.workers.replay.turn_changes import TurnChanges, changed_turn
@@ -30,10 +30,10 @@ def make(tenant_id: UUID, turn_id: str, request: ForkRequest, tools: Registry) -
     """
     texts, made = requests.texts_with(tenant_id, request.prompts)
     requests.check_model(request.model)
-    conversation = conversation_of(tenant_id, turn_id)
-    fork = ForkedTurn(turn_id=turn_id, step=request.step)
+    conversation, turn = recorded_turn(tenant_id, turn_id, earlier=0)
+    fork = ForkedTurn(turn_id=turn.turn_id, step=request.step)
     changes = ForkChanges(plan=request.plan, results=request.results)
-    changed_turn(conversation, turn_id, _changes(fork, changes), made.agents, tools)
+    changed_turn(conversation, turn.turn_id, _changes(fork, changes), made.agents, tools)
     options = ReplayOptions(
         **request.model_dump(include={"tools", "faults", "model"}),
         texts=texts,

@@ -17,7 +17,7 @@ from turnloom.models.ledger.replays import NewConversation
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.tenant_texts import Tailored, tailor, with_texts
 from turnloom.workers.dispatch import send
-from turnloom.workers.replay.recorded_turns import conversation_of, turn_of
+from turnloom.workers.replay.recorded_turns import recorded_turn
 
 _AT_ONCE = 64
 """Most tasks that work on one replay. Each takes one conversation after another."""
@@ -39,15 +39,13 @@ def make(tenant_id: UUID, request: ReplayRequest, *, by_operator: bool = False) 
     _check_agent(request, made)
     if not by_operator:
         check_model(request.model)
+    request, listed = _chosen(tenant_id, request)
     options = ReplayOptions(
         **request.model_dump(include=set(ReplayOptions.model_fields) & set(ReplayRequest.model_fields)),
         texts=texts,
         changed=sorted(request.prompts),
         source="ledger" if request.conversations is None else "request",
     )
-    listed = _sampled(_listed(tenant_id, request), request)
-    if not listed:
-        raise NotFound("there is no recorded conversation of this time and agent")
     with transaction(tenant_id) as db:
         replay_id = replays.make(db, tenant_id, options.kept(), listed)
     dispatch(replay_id, len(listed))
@@ -110,13 +108,20 @@ def changed_texts(folder: Path) -> dict[str, str]:
     return found
 
 
+def _chosen(tenant_id: UUID, request: ReplayRequest) -> tuple[ReplayRequest, list[NewConversation]]:
+    """Return a request, with the id of its turn as we spell it, and the conversations that it means."""
+    if request.turn_id is not None:
+        conversation, turn = recorded_turn(tenant_id, request.turn_id, earlier=0)
+        return request.model_copy(update={"turn_id": turn.turn_id}), [NewConversation(conversation.conversation_id)]
+    listed = _sampled(_listed(tenant_id, request), request)
+    if not listed:
+        raise NotFound("there is no recorded conversation of this time and agent")
+    return request, listed
+
+
 def _listed(tenant_id: UUID, request: ReplayRequest) -> list[NewConversation]:
     if request.conversations is not None:
         return [_foreign(each) for each in request.conversations]
-    if request.turn_id is not None:
-        conversation = conversation_of(tenant_id, request.turn_id)
-        turn_of(conversation, request.turn_id)
-        return [NewConversation(conversation.conversation_id)]
     assert request.since is not None
     when = (request.since, request.until, request.agent)
     with transaction(tenant_id) as db:

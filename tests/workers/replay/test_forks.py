@@ -151,7 +151,7 @@ def test_its_changes_are_erased_with_the_conversation(tenant_id: UUID, script: S
 
 def test_the_texts_are_compiled_once(tenant_id: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are all that the tenant has, and a client waits meanwhile."""
-    turn_id, made = recorded_turn(tenant_id), []
+    turn_id, made = recorded_turn(tenant_id), list[Any]()
 
     def counted(*given: Any) -> Tailored:
         made.append(given)
