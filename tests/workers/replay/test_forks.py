@@ -89,7 +89,7 @@ def test_a_given_result_takes_another_way(tenant_id: UUID, script: Script) -> No
 
 
 def test_only_the_turn_is_replayed(tenant_id: UUID, script: Script) -> None:
-    """The other turns of its conversation are its past. Without changes it goes the same way."""
+    """The other turns of its conversation are its past. Without changes it goes the same way, and is shown."""
     script.behaviours = [says("Again.")]
     recorded_turn(tenant_id)
     turn_id = recorded_turn(tenant_id)
@@ -99,6 +99,7 @@ def test_only_the_turn_is_replayed(tenant_id: UUID, script: Script) -> None:
     assert turn is not None
     assert (turn.seq, turn.outcome) == (2, "same")
     assert (report.turns, report.outcomes["same"]) == (1, 1)
+    assert [each.seq for each in report.listed] == [2]
 
 
 def test_another_text_plans_again(tenant_id: UUID, script: Script) -> None:
