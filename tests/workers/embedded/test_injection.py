@@ -98,3 +98,19 @@ def test_messages_come_twice(redis_url: str, processes: dict[str, Process], cras
 
         assert found == sorted(2 * messages)
         assert (client.llen("plan"), client.llen("a list of somebody else")) == (1, 1)
+
+
+def test_each_fault_counts_each_message(redis_url: str, processes: dict[str, Process], crash_at: Path) -> None:
+    """Since the stack has started, whatever other faults strike."""
+    file = read_fault_file("""duplicates:
+    - {queue: tools.io, nth: 1, within_ms: 0}
+    - {queue: tools.io, nth: 2, within_ms: 0}
+    - {queue: plan, within_ms: 0}""")
+    with Redis.from_url(redis_url) as client, Injection(file, processes, redis_url, crash_at):
+        wait_for(lambda: any(each["cmd"] == "monitor" for each in client.client_list()))
+        client.lpush("tools.io", "first", "second", "third")
+        client.lpush("plan", "last")
+
+        wait_for(lambda: client.llen("plan") == 2)
+
+        assert sorted(client.lrange("tools.io", 0, -1)) == [b"first", b"first", b"second", b"second", b"third"]
