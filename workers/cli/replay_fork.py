@@ -7,7 +7,6 @@ from uuid import UUID
 import click
 import orjson
 
-from turnloom.models.contracts.fault_file import read_fault_file
 from turnloom.models.contracts.recorded import RecordedConversation
 from turnloom.models.contracts.replay import ReplayedTurn
 from turnloom.models.contracts.replay_request import ReplayOptions
@@ -69,9 +68,8 @@ def fork(turn_id: UUID, tenant_name: str | None, as_json: bool, prompts: Path | 
     """
     tenant_id = tenant_of(tenant_name)
     changes = TurnChanges(step=options["step"], plan=options["plan"], results=dict(options["results"]))
-    faults, model = options["faults"], options["model"]
-    fields = {"tools": options["tools"], "faults": read_fault_file(faults.read()) if faults else None, "model": model}
-    chosen = read_choices(ReplayOptions, fields)
+    model = options["model"]
+    chosen = read_choices(ReplayOptions, {"tools": options["tools"], "faults": options["faults"], "model": model})
     _, tailored = requests.texts_with(tenant_id, requests.changed_texts(prompts) if prompts else {})
     conversation, turn = recorded_turn(tenant_id, str(turn_id))
     setting = Setting(

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from tests.facts import wait_for
 from turnloom.models.contracts.fault_file import read_fault_file
-from turnloom.models.errors import Invalid
+from turnloom.models.errors import Misconfigured
 from turnloom.workers.embedded.injection import Injection
 from turnloom.workers.embedded.process import Process, Program
 
@@ -77,7 +77,9 @@ def test_crash_points_that_were_not_reached_are_told(processes: dict[str, Proces
 @pytest.mark.parametrize("wrong", ["restarts: [{process: 'worker-3', after_s: 1}]", "duplicates: [{queue: tools}]"])
 def test_names_that_there_are_not_are_refused(processes: dict[str, Process], crash_at: Path, wrong: str) -> None:
     """The message names the place and what there is."""
-    with pytest.raises(Invalid, match=r"\.0\.(process|queue): (worker-3|tools) is none of (web, worker-1|plan, )"):
+    with pytest.raises(
+        Misconfigured, match=r"\.0\.(process|queue): (worker-3|tools) is none of (web, worker-1|plan, )"
+    ):
         Injection(read_fault_file(wrong), processes, NOWHERE, crash_at)
 
 
