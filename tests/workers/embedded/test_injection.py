@@ -74,6 +74,14 @@ def test_crash_points_that_were_not_reached_are_told(processes: dict[str, Proces
     assert [line["points"] for line in logs] == [["plan.recorded 2", "turn.claimed"]]
 
 
+def test_a_misspelt_crash_point_is_refused(processes: dict[str, Process], crash_at: Path) -> None:
+    """It would never be reached, and no point after it would be either. A pack may have points of its own."""
+    file = read_fault_file("restarts: [{at: meeting.held}, {at: plan.recoded}]")
+
+    with pytest.raises(Misconfigured, match=r"restarts\.1\.at: plan\.recoded is none of turn\.opened, "):
+        Injection(file, processes, NOWHERE, crash_at)
+
+
 @pytest.mark.parametrize("wrong", ["restarts: [{process: 'worker-3', after_s: 1}]", "duplicates: [{queue: tools}]"])
 def test_names_that_there_are_not_are_refused(processes: dict[str, Process], crash_at: Path, wrong: str) -> None:
     """The message names the place and what there is."""
