@@ -1,4 +1,4 @@
-"""Record conversations through the door: golden ones, held again and again, and those of people who write to a bot."""
+"""Record conversations over HTTP: golden ones, held again and again, and those of people who write to a bot."""
 
 import json
 from collections.abc import Iterable

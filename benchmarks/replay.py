@@ -1,6 +1,6 @@
 """Measure whether batch replays delay live turns, and whether the same replay gives the same report each time.
 
-Conversations are recorded through the door, and replayed alone. Then they are replayed again beside live turns at a
+Conversations are recorded over HTTP, and replayed alone. Then they are replayed again beside live turns at a
 steady pace, far below what the stack can do. For every other slice of time the replays' worker stands still, so that
 live turns beside a replay are compared with those of the same minute without one.
 """
@@ -122,7 +122,7 @@ def run(_: Stack, short: bool) -> Table:
         f"replay: {conversations:,} conversations beside a live turn each {_EVERY_S:g} s",
         _rows(rounds),
         note=f"{_outcomes(first.report)} {cost} The ratio to be reached is that of all live turns; in brackets,"
-        " between which values it lies with 95 % confidence, by drawing the slices of time anew.",
+        " between which values it lies with 95 % confidence, by drawing the slices of time again.",
         targets=[
             at_most(_WANTED, "p95 of live turns beside a replay ÷ alone", drawn(list(chain(*rounds)), 0.95)),
             at_least(len(ended), "replays with the same report, byte for byte", Spread.of([same_reports(ended)])),

@@ -48,6 +48,12 @@ def fault(field: str, code: str, detail: str) -> dict[str, Any]:
     return {"field": field, "code": code, "detail": detail}
 
 
+def unreadable_body() -> Malformed:
+    """Return the error for a body that cannot be read to its end."""
+    sentence = "the body ends before its Content-Length, or is not well-formed in chunks; send the request again"
+    return Malformed(sentence, code="unreadable_body")
+
+
 def _of_ours(error: TurnloomError) -> Response:
     headers: dict[str, str] = {}
     if isinstance(error, RateLimited) or error.code == "overloaded":
@@ -81,8 +87,7 @@ def _of_http(error: HTTPException) -> Response:
 def _of_body(error: Exception) -> Response:
     """Answer a request whose body the server cannot read to its end."""
     del error  # it quotes the body
-    message = "the body breaks off, or is not well-formed in chunks; send the request again with its Content-Length"
-    return _of_ours(Malformed(message, code="unreadable_body"))
+    return _of_ours(unreadable_body())
 
 
 def _unforeseen(error: Exception) -> Response:

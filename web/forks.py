@@ -28,9 +28,11 @@ def fork(turn_id: str, json_data: ForkRequest) -> Response:
     That step and what depends on it run again; all other steps keep their recorded results. Without a plan, texts and
     a language model of the request, the recorded plan is kept and only the reply is asked for. Nothing is sent and no
     effect is had. A worker of the queue `replay` does the work; `GET /v1/replays/{replay_id}` then has the turn beside
-    its record. The key also needs the scope `turns:read`.
+    its record. The key also needs the scope `turns:read`, and for a plan `plans:submit`.
     """
     demand("turns:read")
+    if json_data.plan is not None:
+        demand("plans:submit")
     replay_id = forks.make(caller().tenant_id, turn_id, json_data, catalogue().registry)
     log.info("turn.forked", turn_id=turn_id, replay_id=str(replay_id), key_id=str(caller().key_id))
     return made_response(replay_id)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
 from turnloom.models.errors import Invalid, Malformed
-from turnloom.web.errors import fault
+from turnloom.web.errors import fault, unreadable_body
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -104,7 +104,7 @@ def _body(request: Request) -> bytes:
         # A body without a length (chunked) is cut off silently at the limit.
         raise RequestEntityTooLarge
     if len(raw) < (request.content_length or 0):
-        raise Malformed("the body ends before its Content-Length; send the request again", code="unreadable_body")
+        raise unreadable_body()
     return raw
 
 

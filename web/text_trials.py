@@ -1,5 +1,6 @@
 """Try a text without setting it: what it says, and what it changes of what a recorded turn's language model is sent."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
@@ -16,9 +17,11 @@ from turnloom.web.auth import caller
 from turnloom.web.catalogue import catalogue
 from turnloom.web.shared_reads import no_turn
 from turnloom.workers.replay.prompt_preview import PromptPreview
-from turnloom.workers.replay.recorded_turns import conversation_of, turn_of
+from turnloom.workers.replay.recorded_turns import PAST, recorded_turn
 
 _MOST_PREVIEWS = 3
+
+_Filling = Callable[[Tailored], dict[str, list[str] | list[PromptChange]]]
 
 
 def tried(before: Tailored, trial: TextTrial) -> TextCheck:
@@ -42,8 +45,10 @@ def tried(before: Tailored, trial: TextTrial) -> TextCheck:
     )
     # In a turn the shipped text stands in for one that fails. Here its author is to know.
     after = replace(after, prompts=after.prompts.trying(trial.name))
+    # What is read, and the prompts of today, are ours: a fault of theirs is none of the text.
+    fill = _filling(before, after, trial)
     try:
-        return found.model_copy(update=_shown(before, after, trial))
+        return found.model_copy(update=fill(after))
     except TurnloomError:
         raise
     except Exception as error:  # noqa: BLE001 - a template is data, and a turn may have other results than it is for
@@ -51,15 +56,18 @@ def tried(before: Tailored, trial: TextTrial) -> TextCheck:
         return found.model_copy(update={"usable": False, "reason": unfit})
 
 
-def _shown(before: Tailored, after: Tailored, trial: TextTrial) -> dict[str, list[str] | list[PromptChange]]:
+def _filling(before: Tailored, after: Tailored, trial: TextTrial) -> _Filling:
+    """Return what fills in the text for the outcome of a trial. All that it needs is read."""
     if trial.turn_id is None:
-        return {"preview": previews(after, trial.name, _MOST_PREVIEWS)}
+        return lambda tailored: {"preview": previews(tailored, trial.name, _MOST_PREVIEWS)}
     folder = trial.name.partition("/")[0]
     if folder == "languages":
         raise Invalid("turn_id: a language's catalogue is not shown with a turn; try a template of replies with it")
     if folder == "responding" and after.prompts.in_effect(trial.name).is_for_people:
-        return {"preview": [_said(after, trial.name, _material(trial.turn_id))]}
-    return {"prompts": _changes(before, after, trial.turn_id)}
+        material = _material(trial.turn_id)
+        return lambda tailored: {"preview": [_said(tailored, trial.name, material)]}
+    preview = _preview(before, trial.turn_id)
+    return lambda tailored: {"prompts": preview.changes(tailored)}
 
 
 def _said(tailored: Tailored, name: str, material: Material) -> str:
@@ -68,10 +76,9 @@ def _said(tailored: Tailored, name: str, material: Material) -> str:
     return preview(prepared(material, agent, catalogue().registry, tailored), name)
 
 
-def _changes(before: Tailored, after: Tailored, turn_id: str) -> list[PromptChange]:
-    conversation = conversation_of(caller().tenant_id, turn_id)
-    turn = turn_of(conversation, turn_id)
-    return PromptPreview(conversation, turn, _material(turn_id), catalogue().registry).changes(before, after)
+def _preview(before: Tailored, turn_id: str) -> PromptPreview:
+    conversation, turn = recorded_turn(caller().tenant_id, turn_id, earlier=PAST)
+    return PromptPreview(conversation, turn, _material(turn_id), catalogue().registry, before)
 
 
 def _material(turn_id: str) -> Material:

@@ -49,7 +49,7 @@ class Strike(Contract):
     chance: float | None = Field(None, ge=0, le=1)
     """The share of them, chosen by the seed."""
     nth: int | None = Field(None, ge=1)
-    """Only the one of this number, from 1, since the stack has started."""
+    """Only the nth, counted from 1 since the stack has started."""
     seed: int | None = None
     """In place of the file's."""
 
@@ -76,7 +76,7 @@ class ToolFault(Strike):
     tool: Pattern
     """A tool's name, or a pattern with `*` and `?`."""
     nth: int | None = Field(None, ge=1)
-    """Only the call of this number in its turn, from 1, counting the calls that the pattern matches."""
+    """Only the nth call of its turn, from 1, counting the calls that the pattern matches."""
     delay_ms: int | None = Field(None, ge=1, le=3_600_000)
     """Time that the call takes longer."""
     error: FaultError | None = None
@@ -100,7 +100,7 @@ class Duplicate(Strike):
     queue: Pattern | None = None
     """The queue of the messages, such as `tools.io`, or a pattern. The broker delivers each twice."""
     within_ms: int | None = Field(None, ge=0, le=60_000)
-    """With `queue`: the second delivery comes up to so much later, chosen by the seed. By default 500."""
+    """With `queue`: the second delivery comes at most this much later, chosen by the seed. By default 500."""
     path: Pattern | None = None
     """The path of the posts, such as `/v1/turns`, or a pattern. The client has not heard the first answer."""
 
@@ -120,14 +120,14 @@ class Restart(Contract):
     process: Pattern | None = None
     """The name of the process, such as `worker-io-1`, or a pattern. Of several, the seed chooses one each time."""
     after_s: Seconds | None = None
-    """With `process`: once, so long after the stack is ready."""
+    """With `process`: once, this long after the stack is ready."""
     every_s: list[Seconds] | None = Field(None, min_length=2, max_length=2)
     """With `process`: again and again, after pauses between these two that the seed chooses."""
     at: str | None = Field(None, pattern="^[a-z_]+[.][a-z_]+$", max_length=64)
     """A crash point, such as `plan.recorded`: the process that reaches it dies there, once. Those of a file happen one
     after another, in its order."""
     nth: int | None = Field(None, ge=1)
-    """With `at`: only when the point is reached for the time of this number, by whichever process."""
+    """With `at`: only the nth time that the point is reached, by whichever process."""
 
     @model_validator(mode="after")
     def says_whom_and_when(self) -> Self:

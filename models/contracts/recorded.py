@@ -66,7 +66,7 @@ class RecordedTurn(Contract):
 
 
 class RecordedConversation(Contract):
-    """A conversation with all its turns, oldest first."""
+    """A conversation with its turns, oldest first: with all of them, or with some and those before."""
 
     conversation_id: str
     is_foreign: bool = False
@@ -81,3 +81,5 @@ class RecordedConversation(Contract):
     exchanges up to there."""
     knowledge: list[Entity | AttributeFact | Relationship | Hypothesis] = Field(default_factory=list)
     """Its knowledge graph at its end."""
+    older: list[str] = Field(default_factory=list)
+    """Turns before `turns`, if these are not all: those that its knowledge comes from."""

@@ -109,6 +109,10 @@ class ReplayedTurn(Contract):
     unused: list[str] = Field(default_factory=list)
     """Steps whose given result no call has taken, if it was run again from a step."""
 
+    def kept(self) -> dict[str, Any]:
+        """Return it as JSON to keep. What the release before does not know is left out if it says nothing."""
+        return self.model_dump(mode="json", exclude=None if self.unused else {"unused"})
+
 
 FigureName = Literal["latency_ms", "tokens", "llm_calls", "cost"]
 """`cost` is in US dollars, `tokens` are those of prompts and answers."""

@@ -121,6 +121,12 @@ class ReplayOptions(_Choices):
     fork: ForkedTurn | None = None
     """The turn that alone is replayed, from one of its steps. Its changes are kept with its conversation."""
 
+    def kept(self) -> dict[str, Any]:
+        """Return it as JSON to keep, without what a worker of the release before does not know and it does not use."""
+        unused = {name: True for name in ("last", "turn_id", "fork") if getattr(self, name) is None}
+        # Of a fault file a replay reads the faults of calls only.
+        return self.model_dump(mode="json", exclude={**unused, "faults": {"duplicates", "restarts"}})
+
 
 class ReplayView(Contract):
     """A replay and its progress."""

@@ -51,6 +51,8 @@ class ConversationRows:
     conversation: ConversationRow
     turns: list[TurnRows]
     knowledge: list[Item]
+    older: list[UUID]
+    """Turns before these, as far as it knows something from them; none if it was read from its beginning."""
 
 
 def find(
@@ -76,20 +78,25 @@ def find(
     return sorted(db.scalars(query.order_by(func.max(TurnRow.created_at).desc()).limit(last)))
 
 
-def read(db: Session, tenant_id: UUID, conversation_id: str) -> ConversationRows | None:
-    """Return a conversation with its final turns, oldest first; None if there is no such conversation."""
+def read(db: Session, tenant_id: UUID, conversation_id: str, places: range | None = None) -> ConversationRows | None:
+    """Return a conversation with its final turns, oldest first; None if there is no such conversation.
+
+    `places`: only the turns at these places of it, counted from 1.
+    """
     conversation = db.get(ConversationRow, (tenant_id, conversation_id))
     if conversation is None:
         return None
+    of_conversation = (TurnRow.tenant_id == tenant_id, TurnRow.conversation_id == conversation_id)
     shown: ColumnElement[str] = literal_column("hot.shown_message(turns)")
     seen: ColumnElement[bool] = literal_column("hot.is_seen(turns.id)")
     query = (
         select(TurnRow, ReplyRow, shown, seen, func.hot.is_rolled_back(TurnRow.superseded_by))
         .outerjoin(ReplyRow, (ReplyRow.turn_id == TurnRow.id) & (ReplyRow.tenant_id == TurnRow.tenant_id))
-        .where(TurnRow.tenant_id == tenant_id, TurnRow.conversation_id == conversation_id)
-        .where(TurnRow.finished_at.is_not(None))
+        .where(*of_conversation, TurnRow.finished_at.is_not(None))
         .order_by(TurnRow.seq)
     )
+    if places is not None:
+        query = query.where(TurnRow.seq >= places.start, TurnRow.seq < places.stop)
     rows = list(db.execute(query))
     ids = [row[0].id for row in rows]
     plans = _by_turn(db, PlanRow, ids, PlanRow.revision)
@@ -99,7 +106,16 @@ def read(db: Session, tenant_id: UUID, conversation_id: str) -> ConversationRows
         TurnRows(turn, reply, said, was_seen, is_undone, plans[turn.id], steps[turn.id], calls[turn.id])
         for turn, reply, said, was_seen, is_undone in rows
     ]
-    return ConversationRows(conversation, turns, knowledge.load(db, tenant_id, conversation_id).items)
+    known = knowledge.load(db, tenant_id, conversation_id).items
+    older = [] if places is None else _sources(db, known, *of_conversation, TurnRow.seq < places.start)
+    return ConversationRows(conversation, turns, known, older)
+
+
+def _sources(db: Session, known: Sequence[Item], *which: ColumnElement[bool]) -> list[UUID]:
+    """Return which of these turns the knowledge comes from, without those that were rolled back."""
+    ids = {UUID(item.source.turn) for item in known}
+    query = select(TurnRow.id).where(*which, TurnRow.id.in_(ids), ~func.hot.is_rolled_back(TurnRow.superseded_by))
+    return list(db.scalars(query)) if ids else []
 
 
 def _bounded(at: datetime) -> datetime:

@@ -12,6 +12,19 @@ import signal
 
 from turnloom.models.runtime.settings import settings
 
+CRASH_POINTS = (
+    *("turn.opened", "turns.taken", "turns.released", "plan_turn.sent", "turn.claimed", "turn.requeued"),
+    *("read.begun_early", "read.ended_early", "reads.kept", "step.started_early", "early_steps.dropped"),
+    *("plan.drafted", "plan.recorded", "run_steps.sent", "plan.published", "turn.reclaimed"),
+    *("read.looked_at", "read.claimed", "read.claimed_late", "read.returned", "write.claimed", "write.returned"),
+    *("spend.claimed", "spend.returned", "effect.begun", "effect.given_up", "step.delayed", "steps.recorded"),
+    *("approval.asked", "approval.decided", "resume.sent", "chord.complete", "context.learned", "turn.planned_again"),
+    *("reply.due", "reply.taken_over", "respond.sent", "reply.composed", "turn.finished", "turn.closed"),
+    *("deliver.sent", "delivery.rendered", "delivery.claimed", "delivery.sent", "message.written"),
+    *("call_back.sent", "callback.claimed", "callback.answered"),
+)
+"""The points of a turn's lifecycle. A pack may have points of its own, whose first word is none of these."""
+
 
 def reach(point: str) -> None:
     """Die here if a drill asks for it; otherwise do nothing."""

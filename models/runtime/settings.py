@@ -232,7 +232,7 @@ class Settings(EnvironmentSettings):
     crash_at: Path | None = None
     """For drills: the process that reaches the point that this file's first line names kills itself there."""
     faults: Path | None = None
-    """For processes of `turnloom up --faults` alone, which makes this folder; others refuse to start with it."""
+    """A folder of `turnloom up --faults` for its processes. `turnloom web`, `worker` and `up` refuse the setting."""
     run_dir: Path | None = None
     """Where workers and beat keep the files that `turnloom worker --check` and `turnloom beat --check` read. Default: a
     folder of the user's own among the temporary files."""

@@ -1,6 +1,5 @@
 """A process dies exactly between two commits, or between a commit and a message, at each such point in turn."""
 
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -20,8 +19,9 @@ from tests.conftest import ALLOWED_HOST
 from tests.facts import wait_for, whole_lines
 from tests.journeys.following import sim_lines, wait_step
 from tests.journeys.speaking import says, speaker, written
+from tests.models.runtime.test_crash_points import reached
 from tests.workers.calling_back import receiver
-from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.crash_points import CRASH_POINTS, reach
 from turnloom.models.runtime.settings import settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,8 +67,6 @@ CASES: list[tuple[str, list[dict[str, Any]]]] = [
 ]
 """The crash points to die at, one after the other, and a plan that reaches them."""
 
-_POINT = re.compile(r'(?:reach\(|(?:committing|follow)\(.*, )f?"([^"]+)"\)')
-
 TELLING = {"turn.opened", "plan.recorded", "write.claimed", "write.returned", "reply.due", "turn.finished"}
 """The points of the short form. A case takes some eight seconds, because a lease lasts six."""
 
@@ -99,10 +97,8 @@ def drill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drill]:
 
 
 def test_every_crash_point_has_a_drill() -> None:
-    """Each point that the code names is in a table of this module, and the code names each point of the tables."""
-    modules = [path for package in ("models", "web", "workers") for path in (ROOT / package).rglob("*.py")]
-    named = {name for path in modules for name in _POINT.findall(path.read_text())}
-    patterns = {re.sub(r"\{[^}]+\}", "*", name) for name in named}
+    """Each point that the code names is in a table of this module, and the list of points has each of the tables."""
+    patterns = reached()
     others = (CLOSING, STREAMING, READING, CHATTING, ASKING, DELAYING, REVISING, DELIVERING, TAKING_OVER, CALLING)
     tables = [*(line for line, _ in CASES), *(line for table in others for line in table)]
     points = {point for line in tables for point in line.split()}
@@ -110,7 +106,7 @@ def test_every_crash_point_has_a_drill() -> None:
     matched = {pattern for pattern in patterns for point in points if fnmatch(point, pattern)}
 
     assert matched == patterns
-    assert [point for point in points if not any(fnmatch(point, pattern) for pattern in patterns)] == []
+    assert points - {*CRASH_POINTS} == set()
 
 
 def test_a_process_dies_at_the_first_line_and_removes_it(tmp_path: Path) -> None:

@@ -5,8 +5,9 @@ from uuid import UUID, uuid4
 
 import pytest
 from flask.testing import FlaskClient
+from sqlalchemy import text
 
-from tests.factories import claim_turn, open_turn, queue_length, record_plan, step
+from tests.factories import claim_turn, open_turn, queue_length, record_plan, step, work
 from tests.models.ledger.remembering import answered, found
 from tests.web.conftest import KeyMaker
 from turnloom.models.connections.database import transaction
@@ -89,7 +90,7 @@ def test_a_turn_that_has_not_ended_is_refused(client: FlaskClient) -> None:
 
     refused = client.post(f"/v1/turns/{turn['turn_id']}/forks", json={"step": "a"})
 
-    assert (refused.status_code, refused.get_json()["code"]) == (409, "not_finished")
+    assert (refused.status_code, refused.get_json()["code"]) == (409, "turn_not_finished")
 
 
 def test_only_who_may_read_turns_and_make_replays_forks(client: FlaskClient, key: KeyMaker, turn_id: UUID) -> None:
@@ -102,3 +103,40 @@ def test_only_who_may_read_turns_and_make_replays_forks(client: FlaskClient, key
     assert statuses == [403, 403, 404]
     assert client.post(f"/v1/turns/{uuid4()}/forks", json=asked).status_code == 404
     assert client.post("/v1/turns/x/forks", json=asked).status_code == 404
+
+
+def test_other_turns_of_a_conversation_are_not_read(client: FlaskClient, turn_id: UUID) -> None:
+    """A long conversation would hold up the process and all its clients. Here another turn is unreadable."""
+    message = {"message": "hi", "conversation_id": "c1"}
+    later = UUID(client.post("/v1/turns", json=message).get_json()["turn_id"])
+    work(later)
+    with transaction() as db:
+        db.execute(text("UPDATE turns SET error = '[]' WHERE id = :later"), {"later": later})
+
+    fork = client.post(f"/v1/turns/{turn_id}/forks", json={"step": "a"})
+    replay = client.post("/v1/replays", json={"turn_id": str(turn_id)})
+
+    assert (fork.status_code, replay.status_code) == (202, 202)
+
+
+def test_an_id_may_be_spelled_in_other_ways(client: FlaskClient, turn_id: UUID) -> None:
+    """As everywhere else: in capitals, or without hyphens as a trace has it."""
+    fork = client.post(f"/v1/turns/{str(turn_id).upper()}/forks", json={"step": "a"})
+    replay = client.post("/v1/replays", json={"turn_id": turn_id.hex})
+
+    assert (fork.status_code, replay.status_code) == (202, 202)
+    assert (fork.get_json()["fork"]["turn_id"], replay.get_json()["turn_id"]) == (str(turn_id), str(turn_id))
+
+
+def test_a_plan_needs_the_scope_for_plans(client: FlaskClient, key: KeyMaker, turn_id: UUID) -> None:
+    """As in a message: with `live-read` its tools are called for the turn's user. Without a plan it is not needed."""
+    plan = {"steps": [{"id": "a", "tool": "sim.wait", "args": {"ms": 1}}]}
+    address, asked = f"/v1/turns/{turn_id}/forks", {"step": "a", "tools": "live-read"}
+    without, with_it = key("replays:write", "turns:read"), key("replays:write", "turns:read", "plans:submit")
+
+    refused = client.post(address, json={**asked, "plan": plan}, headers=without)
+
+    assert (refused.status_code, "plans:submit" in refused.get_json()["detail"]) == (403, True)
+    assert client.get("/v1/replays").get_json()["items"] == []
+    assert client.post(address, json=asked, headers=without).status_code == 202
+    assert client.post(address, json={**asked, "plan": plan}, headers=with_it).status_code == 202

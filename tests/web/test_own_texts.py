@@ -8,7 +8,7 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from sqlalchemy import text
 
-from tests.factories import claim_turn, finish_turn, record_plan, step
+from tests.factories import claim_turn, finish_turn, record_plan, step, work
 from tests.web.conftest import KeyMaker
 from turnloom.models.connections.database import transaction
 
@@ -120,6 +120,30 @@ def test_a_text_that_fails_on_a_turns_data_is_told(client: FlaskClient) -> None:
     assert not of_turn["usable"]
     assert of_turn["reason"].startswith("planning/message: it cannot be filled in for this turn")
     assert of_turn["prompts"] == []
+
+
+def test_a_fault_of_ours_is_not_laid_on_the_text(
+    client: FlaskClient, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a turn of an old release that cannot be read. It is told as ours, and logged. Turns that are too old to
+    matter are not read at all."""
+    monkeypatch.setattr("turnloom.web.text_trials.PAST", 1)
+    turn_ids = []
+    for number in range(3):
+        message = {"message": f"message {number}", "conversation_id": "c1"}
+        turn_ids.append(client.post("/v1/turns", json=message).get_json()["turn_id"])
+        work(UUID(turn_ids[-1]))
+    tried = {"name": "agents/generic", "text": "persona: You are a pirate.\n", "turn_id": turn_ids[2]}
+
+    checks = []
+    for unreadable in turn_ids[:2]:
+        with transaction() as db:
+            db.execute(text("UPDATE turns SET error = '[]' WHERE id = :id"), {"id": unreadable})
+        checks.append(client.post("/v1/prompts/check", json=tried))
+
+    assert (checks[0].status_code, checks[0].get_json()["usable"]) == (200, True)
+    assert (checks[1].status_code, checks[1].get_json()["code"]) == (500, "internal_error")
+    assert "ValidationError" in caplog.text
 
 
 def test_the_prompts_of_a_recorded_turn_are_compared(app: APIFlask, client: FlaskClient, key: KeyMaker) -> None:

@@ -14,7 +14,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.base import rfc3339
-from turnloom.models.contracts.fault_file import read_fault_file
 from turnloom.models.contracts.replay import ReplayReport
 from turnloom.models.contracts.replay_request import ReplayRequest, ReplayView
 from turnloom.models.errors import Invalid
@@ -103,11 +102,9 @@ def run(
     """
     if (file is None) == (options["since"] is None):
         raise click.UsageError("give either --since or --file")
-    faults = options.pop("faults")
     request = {
         **options,
         "conversations": _conversations(file) if file else None,
-        "faults": read_fault_file(faults.read()) if faults else None,
         "prompts": requests.changed_texts(prompts) if prompts else {},
     }
     tenant_id = tenant_of(tenant_name)

@@ -7,7 +7,6 @@ from uuid import UUID
 import click
 import orjson
 
-from turnloom.models.contracts.fault_file import read_fault_file
 from turnloom.models.contracts.recorded import RecordedConversation
 from turnloom.models.contracts.replay import ReplayedTurn
 from turnloom.models.contracts.replay_request import ReplayOptions
@@ -15,7 +14,7 @@ from turnloom.models.errors import InvalidPlan
 from turnloom.tools.command_output import json_option, print_json
 from turnloom.workers.cli.replay_options import read_choices, source_options, tenant_of, tenant_option
 from turnloom.workers.replay import requests
-from turnloom.workers.replay.recorded_turns import conversation_of
+from turnloom.workers.replay.recorded_turns import recorded_turn
 from turnloom.workers.replay.report_table import show_turn
 from turnloom.workers.replay.rerun import rerun
 from turnloom.workers.replay.setting import Setting
@@ -69,20 +68,19 @@ def fork(turn_id: UUID, tenant_name: str | None, as_json: bool, prompts: Path | 
     """
     tenant_id = tenant_of(tenant_name)
     changes = TurnChanges(step=options["step"], plan=options["plan"], results=dict(options["results"]))
-    faults, model = options["faults"], options["model"]
-    fields = {"tools": options["tools"], "faults": read_fault_file(faults.read()) if faults else None, "model": model}
-    chosen = read_choices(ReplayOptions, fields)
-    texts = requests.texts_with(tenant_id, requests.changed_texts(prompts) if prompts else {})
-    conversation = conversation_of(tenant_id, str(turn_id))
+    model = options["model"]
+    chosen = read_choices(ReplayOptions, {"tools": options["tools"], "faults": options["faults"], "model": model})
+    _, tailored = requests.texts_with(tenant_id, requests.changed_texts(prompts) if prompts else {})
+    conversation, turn = recorded_turn(tenant_id, str(turn_id))
     setting = Setting(
         tenant_id=tenant_id,
-        tailored=requests.tailored(texts),
+        tailored=tailored,
         tools=registry(),
         llm=llm(),
         model=model,
         keeps_plans=changes.plan is not None or (model is None and prompts is None),
     )
-    made = _made(conversation, turn_id, changes, setting, chosen)
+    made = _made(conversation, turn.turn_id, changes, setting, chosen)
     for name in made.unused:
         click.echo(f"the result for step {name!r} was not used: the step made no call", err=True)
     if as_json:
@@ -93,10 +91,10 @@ def fork(turn_id: UUID, tenant_name: str | None, as_json: bool, prompts: Path | 
 
 
 def _made(
-    conversation: RecordedConversation, turn_id: UUID, changes: TurnChanges, setting: Setting, options: ReplayOptions
+    conversation: RecordedConversation, turn_id: str, changes: TurnChanges, setting: Setting, options: ReplayOptions
 ) -> ReplayedTurn:
     try:
-        return rerun(conversation, str(turn_id), changes, setting, options)
+        return rerun(conversation, turn_id, changes, setting, options)
     except InvalidPlan as error:
         for fault in error.faults:
             click.echo(f"{fault['path'] or 'the plan'}: {fault['message']}", err=True)

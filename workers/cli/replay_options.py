@@ -13,6 +13,7 @@ from turnloom.models.contracts.base import Contract
 from turnloom.models.errors import NotFound
 from turnloom.models.ledger import tenants
 from turnloom.models.runtime.value_faults import faults_of
+from turnloom.workers.cli.fault_option import FaultFileType
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Choices = TypeVar("_Choices", bound=Contract)
@@ -27,7 +28,7 @@ _SOURCE = (
         show_default=True,
         help="Where tool results come from.",
     ),
-    click.option("--faults", type=click.File(encoding="utf-8"), help="With `simulated`: a fault file."),
+    click.option("--faults", type=FaultFileType(), help="With `simulated`: a fault file."),
     click.option("--model", help="Language model in place of the recorded ones."),
     click.option(
         "--prompts",

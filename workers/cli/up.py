@@ -6,15 +6,16 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from turnloom.models.contracts.fault_file import FaultFile, read_fault_file
+from turnloom.models.contracts.fault_file import FaultFile
 from turnloom.models.runtime.service_urls import shown_url
 from turnloom.models.runtime.settings import settings
+from turnloom.workers.cli.fault_option import FaultFileType
 from turnloom.workers.embedded.foreground import foreground
 from turnloom.workers.embedded.stack import Stack, StackOptions
 
@@ -42,8 +43,7 @@ _ROOM = f"[default: 2 on a machine with {_CORES_FOR_TWO} cores, else 1]"
 @click.option("--flower-port", type=click.IntRange(0, 65535), default=5555, show_default=True, help="Port of Flower.")
 @click.option(
     "--faults",
-    "fault_file",
-    type=click.File(encoding="utf-8"),
+    type=FaultFileType(),
     help="A fault file: tool calls fail, messages come twice and processes die as it says, the same each time.",
 )
 def up(
@@ -51,7 +51,7 @@ def up(
     ephemeral: bool,
     flower: bool,
     flower_port: int,
-    fault_file: TextIO | None,
+    faults: FaultFile | None,
     **parts: int | None,
 ) -> None:
     """Run everything on this machine: Postgres, Valkey, the API, the workers."""
@@ -63,7 +63,6 @@ def up(
     # A second process goes on when the first one freezes. With fewer cores it would only slow the first one down.
     room = 2 if (os.cpu_count() or 1) >= _CORES_FOR_TWO else 1
     wanted: dict[str, Any] = {name: room if number is None else number for name, number in parts.items()}
-    faults = read_fault_file(fault_file.read()) if fault_file else None
     options = replace(StackOptions(data_dir=home, flower_port=shown, faults=faults), **wanted)
     with suppress(KeyboardInterrupt), foreground(options, show_part) as stack:
         Console(soft_wrap=True).print(banner(stack, ready_in_s=time.monotonic() - began))

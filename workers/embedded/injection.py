@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Self
 
 from turnloom.models.contracts.fault_file import FaultFile, Restart
-from turnloom.models.errors import Invalid
+from turnloom.models.errors import Misconfigured
+from turnloom.models.runtime.crash_points import CRASH_POINTS
 from turnloom.models.runtime.daemon import Daemon
 from turnloom.models.runtime.logging import log
 from turnloom.workers.broker.queues import QUEUES
@@ -30,7 +31,7 @@ class Injection:
         """`crash_at`: the file that TURNLOOM_CRASH_AT names in the processes. It exists.
 
         Raises:
-            Invalid: the file names a process or a queue that there is none of.
+            Misconfigured: the file names a process, a queue or a crash point that there is none of.
         """
         check_names(file, processes)
         self._file = file
@@ -76,18 +77,36 @@ class Injection:
 
 
 def check_names(file: FaultFile, processes: Collection[str]) -> None:
-    """Refuse a file for a stack with these processes if it names others, or queues that there are not.
+    """Refuse a file for a stack with these processes if it names others, or queues or crash points that there are not.
 
     Raises:
-        Invalid: the message names the place in the file, and what there is.
+        Misconfigured: the message names the place in the file, and what there is.
     """
     named = {
         **{f"restarts.{place}.process": (each.process, processes) for place, each in enumerate(file.restarts)},
         **{f"duplicates.{place}.queue": (each.queue, QUEUES) for place, each in enumerate(file.duplicates)},
+        **{f"restarts.{place}.at": (_ours(each.at), CRASH_POINTS) for place, each in enumerate(file.restarts)},
     }
     for place, (pattern, known) in named.items():
         if pattern is not None and not _matching(known, pattern):
-            raise Invalid(f"the fault file is wrong: {place}: {pattern} is none of {', '.join(known)}")
+            raise Misconfigured(f"the fault file is wrong: {place}: {pattern} is none of {', '.join(known)}")
+
+
+def check_servers(given: Collection[str]) -> None:
+    """Refuse faults for a stack whose servers may have other processes, too. `given`: the settings that are set.
+
+    Raises:
+        Misconfigured: a setting names a server.
+    """
+    if names := [name.upper() for name in ("database_url", "redis_url") if name in given]:
+        which = " and ".join(names)
+        raise Misconfigured(f"faults may strike only the stack's own servers: unset {which}, or leave out --faults")
+
+
+def _ours(point: str | None) -> str | None:
+    """Return a crash point, unless a pack may have it."""
+    words = {each.partition(".")[0] for each in CRASH_POINTS}
+    return point if point and point.partition(".")[0] in words else None
 
 
 def _matching(names: Collection[str], pattern: str | None) -> list[str]:

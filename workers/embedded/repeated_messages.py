@@ -45,13 +45,18 @@ class RepeatedMessages:
         if message in self._sent:
             self._sent.remove(message)
             return
-        for place, fault in self._faults.items():
-            if fnmatchcase(queue, str(fault.queue)):
-                self._numbers[place] += 1
-                name = f"duplicates-{place}|{self._numbers[place]}"
-                if fault.strikes(name, self._numbers[place], self._seed):
-                    self._waiting.append((time.monotonic() + self._pause_s(fault, name), queue, message))
-                    return
+        places = [place for place, fault in self._faults.items() if fnmatchcase(queue, str(fault.queue))]
+        # Each of them counts the message, whatever the others say.
+        pauses = [pause_s for place in places if (pause_s := self._strike(place)) is not None]
+        if pauses:
+            self._waiting.append((time.monotonic() + pauses[0], queue, message))
+
+    def _strike(self, place: int) -> float | None:
+        """Count a message, and return when its copy comes, in seconds; None if the fault does not strike it."""
+        fault = self._faults[place]
+        self._numbers[place] += 1
+        name = f"duplicates-{place}|{self._numbers[place]}"
+        return self._pause_s(fault, name) if fault.strikes(name, self._numbers[place], self._seed) else None
 
     def _pause_s(self, fault: Duplicate, name: str) -> float:
         within_ms = _WITHIN_MS if fault.within_ms is None else fault.within_ms

@@ -31,7 +31,7 @@ from turnloom.workers.broker.command_lines import (
 )
 from turnloom.workers.embedded.forks import ForkedProcess, Preloader, preloading
 from turnloom.workers.embedded.home import ApiAccess
-from turnloom.workers.embedded.injection import Injection, check_names
+from turnloom.workers.embedded.injection import Injection, check_names, check_servers
 from turnloom.workers.embedded.process import Process, Program, launch_command
 from turnloom.workers.embedded.progress import Told, tell_nobody, timed
 from turnloom.workers.embedded.servers import EmbeddedServer, EmbeddedServers, free_port, is_free
@@ -86,9 +86,10 @@ class Stack:
         self._injection = ExitStack()
 
     def __enter__(self) -> Self:
+        given = settings().model_fields_set
         if self.options.faults:
             check_names(self.options.faults, [*self._web_names(), *self._celery_commands()])
-        given = settings().model_fields_set
+            check_servers(given)
         # The preloader loads while Postgres starts and the database is migrated.
         with preloading(len(self._celery_commands()), self.options.settings) as preloader:
             self.servers = EmbeddedServers(
@@ -199,7 +200,7 @@ class Stack:
         """Return a context in which processes of the running stack die, and messages come twice, as a file says.
 
         Raises:
-            Invalid: it names a process or a queue that there is none of.
+            Misconfigured: it names a process or a queue that there is none of.
         """
         return Injection(file, self.processes, self.redis_url, self._crash_at)
 

@@ -13,7 +13,7 @@ from turnloom.models.ledger.replays import NewConversation
 from turnloom.tools.registry import Registry
 from turnloom.workers.replay import requests
 from turnloom.workers.replay.conversation_replay import not_replayed
-from turnloom.workers.replay.recorded_turns import conversation_of
+from turnloom.workers.replay.recorded_turns import recorded_turn
 from turnloom.workers.replay.rerun import rerun
 from turnloom.workers.replay.setting import Setting
 from turnloom.workers.replay.turn_changes import TurnChanges, changed_turn
@@ -28,12 +28,12 @@ def make(tenant_id: UUID, turn_id: str, request: ForkRequest, tools: Registry) -
         InvalidPlan: the plan has faults; the error lists all of them.
         Invalid: a result is none of its step's tool, a text cannot be used, or no language model has the name.
     """
-    texts = requests.texts_with(tenant_id, request.prompts)
+    texts, made = requests.texts_with(tenant_id, request.prompts)
     requests.check_model(request.model)
-    conversation = conversation_of(tenant_id, turn_id)
-    fork = ForkedTurn(turn_id=turn_id, step=request.step)
+    conversation, turn = recorded_turn(tenant_id, turn_id, earlier=0)
+    fork = ForkedTurn(turn_id=turn.turn_id, step=request.step)
     changes = ForkChanges(plan=request.plan, results=request.results)
-    changed_turn(conversation, turn_id, _changes(fork, changes), requests.tailored(texts).agents, tools)
+    changed_turn(conversation, turn.turn_id, _changes(fork, changes), made.agents, tools)
     options = ReplayOptions(
         **request.model_dump(include={"tools", "faults", "model"}),
         texts=texts,
@@ -42,7 +42,7 @@ def make(tenant_id: UUID, turn_id: str, request: ForkRequest, tools: Registry) -
     )
     with transaction(tenant_id) as db:
         new = NewConversation(conversation.conversation_id, changes)
-        replay_id = replays.make(db, tenant_id, options.model_dump(mode="json"), [new])
+        replay_id = replays.make(db, tenant_id, options.kept(), [new])
     requests.dispatch(replay_id, 1)
     return replay_id
 

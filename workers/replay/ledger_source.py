@@ -36,6 +36,7 @@ def read_conversation(found: ConversationRows) -> RecordedConversation:
         summary=conversation.summary,
         summary_seq=conversation.summary_seq,
         knowledge=found.knowledge,
+        older=[str(each) for each in found.older],
     )
 
 

@@ -49,7 +49,7 @@ def past_of(conversation: RecordedConversation, turn: RecordedTurn, tools: Regis
         slots=dict(earlier[-1].record.slots) if earlier else {},
         asked=next((each.asked for each in earlier if each.seq == turn.seq - 1), ()),
         memory=_memory(turn, earlier, tools),
-        knowledge=recalled(conversation.knowledge, _Others(each.turn_id for each in earlier)),
+        knowledge=recalled(conversation.knowledge, _Others([*conversation.older, *(each.turn_id for each in earlier)])),
     )
 
 

@@ -23,23 +23,33 @@ from turnloom.workers.replay.past import Past, past_of
 
 
 class PromptPreview:
-    """The prompts of one recorded turn."""
+    """The prompts of one recorded turn, with the texts of today."""
 
     def __init__(
-        self, conversation: RecordedConversation, turn: RecordedTurn, material: Material, tools: Registry
+        self,
+        conversation: RecordedConversation,
+        turn: RecordedTurn,
+        material: Material,
+        tools: Registry,
+        today: Tailored,
     ) -> None:
-        """`tools` are those of the deployment, of which the agent may have some."""
-        self._conversation, self._turn, self._tools = conversation, turn, tools
-        self._past: Past = past_of(conversation, turn, tools)
-        self._material = replace(material, memory=list(self._past.memory))
-
-    def changes(self, before: Tailored, after: Tailored) -> list[PromptChange]:
-        """Return the prompts with these texts, and with those.
+        """`tools` are those of the deployment, of which the agent may have some.
 
         Raises:
             NotFound: there is no such agent any more.
         """
-        was, now = self._prompts(before), self._prompts(after)
+        self._conversation, self._turn, self._tools = conversation, turn, tools
+        self._past: Past = past_of(conversation, turn, tools)
+        self._material = replace(material, memory=list(self._past.memory))
+        self._today = self._prompts(today)
+
+    def changes(self, after: Tailored) -> list[PromptChange]:
+        """Return the prompts with the texts of today, and with these.
+
+        Raises:
+            NotFound: there is no such agent with these.
+        """
+        was, now = self._today, self._prompts(after)
         return [
             PromptChange.model_validate(
                 {"purpose": purpose, "before": _sent(was.get(purpose, [])), "after": _sent(now.get(purpose, []))}

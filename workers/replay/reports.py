@@ -52,7 +52,7 @@ def report_of(found: ReplayProgress, tools: Mapping[str, Tool]) -> ReplayReport:
     if row.status == "running":
         raise Conflict(f"the replay still runs: {found.done} of {found.conversations} conversations are done")
     options = ReplayOptions.model_validate(row.options)
-    shows_same = options.turn_id is not None
+    shows_same = options.turn_id is not None or options.fork is not None
     turns = _turns(row.tenant_id, row.id)
     return report(turns, tools, about(options), options.max_different, shows_same=shows_same)
 

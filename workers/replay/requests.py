@@ -17,7 +17,7 @@ from turnloom.models.ledger.replays import NewConversation
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.tenant_texts import Tailored, tailor, with_texts
 from turnloom.workers.dispatch import send
-from turnloom.workers.replay.recorded_turns import conversation_of, turn_of
+from turnloom.workers.replay.recorded_turns import recorded_turn
 
 _AT_ONCE = 64
 """Most tasks that work on one replay. Each takes one conversation after another."""
@@ -35,23 +35,19 @@ def make(tenant_id: UUID, request: ReplayRequest, *, by_operator: bool = False) 
         NotFound: there is nothing to replay.
         Conflict: the one turn to replay has not ended, or has no reply of an agent's own.
     """
-    texts = texts_with(tenant_id, request.prompts)
-    _check_agent(request, texts)
+    texts, made = texts_with(tenant_id, request.prompts)
+    _check_agent(request, made)
     if not by_operator:
         check_model(request.model)
+    request, listed = _chosen(tenant_id, request)
     options = ReplayOptions(
         **request.model_dump(include=set(ReplayOptions.model_fields) & set(ReplayRequest.model_fields)),
         texts=texts,
         changed=sorted(request.prompts),
         source="ledger" if request.conversations is None else "request",
     )
-    listed = _sampled(_listed(tenant_id, request), request)
-    if not listed:
-        raise NotFound("there is no recorded conversation of this time and agent")
     with transaction(tenant_id) as db:
-        # Of a fault file a replay reads the faults of calls only, and a worker of the release before knows no others.
-        written = options.model_dump(mode="json", exclude={"faults": {"duplicates", "restarts"}})
-        replay_id = replays.make(db, tenant_id, written, listed)
+        replay_id = replays.make(db, tenant_id, options.kept(), listed)
     dispatch(replay_id, len(listed))
     return replay_id
 
@@ -62,8 +58,8 @@ def dispatch(replay_id: UUID, conversations: int) -> None:
         send("replay", replay_id, queue="replay")
 
 
-def texts_with(tenant_id: UUID, changed: dict[str, str]) -> dict[str, str]:
-    """Return the texts of a tenant, with those that a replay changes in place of them.
+def texts_with(tenant_id: UUID, changed: dict[str, str]) -> tuple[dict[str, str], Tailored]:
+    """Return the texts of a tenant, with those that a replay changes in place of them, and the agents and prompts.
 
     Raises:
         Invalid: a changed text cannot be used.
@@ -72,7 +68,7 @@ def texts_with(tenant_id: UUID, changed: dict[str, str]) -> dict[str, str]:
     made = tailored(texts)
     if refused := [made.refused[name] for name in sorted(changed) if name in made.refused]:
         raise Invalid("; ".join(refused))
-    return texts
+    return texts, made
 
 
 def check_model(name: str | None) -> None:
@@ -112,13 +108,20 @@ def changed_texts(folder: Path) -> dict[str, str]:
     return found
 
 
+def _chosen(tenant_id: UUID, request: ReplayRequest) -> tuple[ReplayRequest, list[NewConversation]]:
+    """Return a request, with the id of its turn as we spell it, and the conversations that it means."""
+    if request.turn_id is not None:
+        conversation, turn = recorded_turn(tenant_id, request.turn_id, earlier=0)
+        return request.model_copy(update={"turn_id": turn.turn_id}), [NewConversation(conversation.conversation_id)]
+    listed = _sampled(_listed(tenant_id, request), request)
+    if not listed:
+        raise NotFound("there is no recorded conversation of this time and agent")
+    return request, listed
+
+
 def _listed(tenant_id: UUID, request: ReplayRequest) -> list[NewConversation]:
     if request.conversations is not None:
         return [_foreign(each) for each in request.conversations]
-    if request.turn_id is not None:
-        conversation = conversation_of(tenant_id, request.turn_id)
-        turn_of(conversation, request.turn_id)
-        return [NewConversation(conversation.conversation_id)]
     assert request.since is not None
     when = (request.since, request.until, request.agent)
     with transaction(tenant_id) as db:
@@ -135,10 +138,10 @@ def _text(path: Path) -> str:
         raise Invalid(f"{path} cannot be read: {error}") from error
 
 
-def _check_agent(request: ReplayRequest, texts: Mapping[str, str]) -> None:
+def _check_agent(request: ReplayRequest, made: Tailored) -> None:
     if request.agent is not None:
         try:
-            tailored(texts).agents.get(request.agent)
+            made.agents.get(request.agent)
         except NotFound as error:
             raise Invalid(str(error)) from error
 

@@ -100,7 +100,7 @@ def resume_replays() -> None:
 
 def _work_on(claimed: ClaimedConversation) -> None:
     with _held.holding(claimed):
-        result = [turn.model_dump(mode="json") for turn in _judged(claimed)]
+        result = [turn.kept() for turn in _judged(claimed)]
         with statement([claimed.tenant_id]) as db:
             is_kept = replays.record(db, claimed, result)
     if not is_kept:

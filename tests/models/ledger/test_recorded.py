@@ -4,10 +4,13 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 
 from tests.factories import make_tenant, open_turn, work
+from tests.planner.knowledge.graph_items import entity
 from turnloom.models.connections.database import transaction
 from turnloom.models.ledger import recorded
+from turnloom.models.tables.knowledge import KnowledgeRow
 from turnloom.tools.erasure import erase_conversation
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -71,3 +74,27 @@ def test_a_conversation_is_read_with_its_final_turns() -> None:
         ("hello", "hello", True, False)
     ]
     assert [each.reply.text for each in rows.turns if each.reply] == ["done"]
+
+
+def test_a_part_of_a_conversation_names_the_turns_that_its_knowledge_comes_from() -> None:
+    """What was learned before that part is known in it, but for what was rolled back."""
+    tenant_id = make_tenant()
+    for _ in range(4):
+        talk(tenant_id, "a")
+    with transaction() as db:
+        first, second, third, fourth = db.execute(text("SELECT id, seq FROM turns ORDER BY seq")).all()
+        db.execute(text("UPDATE turns SET on_busy = 'rollback' WHERE id = :id"), {"id": fourth.id})
+        undone = {"id": second.id, "by": fourth.id}
+        db.execute(text("UPDATE turns SET superseded_by = :by WHERE id = :id"), undone)
+        for turn in (first, second, third):
+            item = entity(f"City {turn.seq}", turn=str(turn.id))
+            of = {"tenant_id": tenant_id, "conversation_id": "a", "kind": "entity", "id": item.id}
+            db.add(KnowledgeRow(**of, content=item.model_dump(mode="json")))
+
+    with transaction() as db:
+        whole, part = recorded.read(db, tenant_id, "a"), recorded.read(db, tenant_id, "a", range(3, 5))
+
+    assert whole is not None
+    assert part is not None
+    assert ([each.turn.seq for each in part.turns], len(part.knowledge)) == ([3, 4], 3)
+    assert (whole.older, part.older) == ([], [first.id])

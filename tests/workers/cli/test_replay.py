@@ -118,6 +118,19 @@ def test_wrong_usage(arguments: list[str], said: str) -> None:
     assert said in " ".join(wrong.output.split())
 
 
+@pytest.mark.parametrize(("text", "said"), [("faults: [{tool: café}]", "not UTF-8"), ("faults: 5", "faults: ")])
+@pytest.mark.parametrize("command", [["run", "--since", "2026-01-01"], ["fork", str(UUID(int=1)), "--from", "a"]])
+def test_a_fault_file_that_cannot_be_read_is_wrong_usage(
+    tmp_path: Path, command: list[str], text: str, said: str
+) -> None:
+    """It ends with 2, and says why, before anything is looked for."""
+    (tmp_path / "faults.yaml").write_text(text, "latin-1")
+
+    wrong = invoke(*command, "--tools", "simulated", "--faults", tmp_path / "faults.yaml")
+
+    assert (wrong.exit_code, said in " ".join(wrong.output.split())) == (2, True), wrong.output
+
+
 def test_changed_prompts_are_told(file: Path, tmp_path: Path) -> None:
     """Of a folder like prompts/ only the texts that differ count. One that cannot be used is refused."""
     folder = tmp_path / "prompts"

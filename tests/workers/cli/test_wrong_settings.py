@@ -81,17 +81,20 @@ def test_a_mistake_is_one_sentence(
             "restarts.0.process: worker-7 is none of web, beat, ",
         ),
         ("duplicates: [{queue: tools.oi}]", "duplicates.0.queue: tools.oi is none of plan, tools.io"),
+        ("faults: [{tool: café, delay_ms: 5}]", "is not UTF-8"),
+        ("faults: [{tool: sim.wait, delay_ms: 5}]", "unset DATABASE_URL and REDIS_URL"),
     ],
-    ids=["field", "process", "queue"],
+    ids=["field", "process", "queue", "not UTF-8", "servers of others"],
 )
 def test_a_wrong_fault_file_starts_nothing(run: Run, tmp_path: Path, text: str, told: str) -> None:
-    """The place in the file is named, before a server is started or the data directory made."""
-    (tmp_path / "faults.yaml").write_text(text, "utf-8")
+    """The place in the file is named, before a server is started or the data directory made. It is wrong usage."""
+    (tmp_path / "faults.yaml").write_text(text, "latin-1")
+    given = ("up", "--faults", str(tmp_path / "faults.yaml"), "--data-dir", str(tmp_path / "data"))
 
-    code, lines = run("up", "--faults", str(tmp_path / "faults.yaml"), "--data-dir", str(tmp_path / "data"))
+    code, lines = run(*given, REDIS_URL="redis://127.0.0.1:1/0")
 
-    assert (code, len(lines)) == (1, 1), lines
-    assert told in lines[0]
+    assert code == 2, lines
+    assert told in lines[-1]
     assert not (tmp_path / "data").exists()
 
 

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from tests.facts import wait_for
 from turnloom.models.contracts.fault_file import read_fault_file
-from turnloom.models.errors import Invalid
+from turnloom.models.errors import Misconfigured
 from turnloom.workers.embedded.injection import Injection
 from turnloom.workers.embedded.process import Process, Program
 
@@ -74,10 +74,20 @@ def test_crash_points_that_were_not_reached_are_told(processes: dict[str, Proces
     assert [line["points"] for line in logs] == [["plan.recorded 2", "turn.claimed"]]
 
 
+def test_a_misspelt_crash_point_is_refused(processes: dict[str, Process], crash_at: Path) -> None:
+    """It would never be reached, and no point after it would be either. A pack may have points of its own."""
+    file = read_fault_file("restarts: [{at: meeting.held}, {at: plan.recoded}]")
+
+    with pytest.raises(Misconfigured, match=r"restarts\.1\.at: plan\.recoded is none of turn\.opened, "):
+        Injection(file, processes, NOWHERE, crash_at)
+
+
 @pytest.mark.parametrize("wrong", ["restarts: [{process: 'worker-3', after_s: 1}]", "duplicates: [{queue: tools}]"])
 def test_names_that_there_are_not_are_refused(processes: dict[str, Process], crash_at: Path, wrong: str) -> None:
     """The message names the place and what there is."""
-    with pytest.raises(Invalid, match=r"\.0\.(process|queue): (worker-3|tools) is none of (web, worker-1|plan, )"):
+    with pytest.raises(
+        Misconfigured, match=r"\.0\.(process|queue): (worker-3|tools) is none of (web, worker-1|plan, )"
+    ):
         Injection(read_fault_file(wrong), processes, NOWHERE, crash_at)
 
 
@@ -98,3 +108,19 @@ def test_messages_come_twice(redis_url: str, processes: dict[str, Process], cras
 
         assert found == sorted(2 * messages)
         assert (client.llen("plan"), client.llen("a list of somebody else")) == (1, 1)
+
+
+def test_each_fault_counts_each_message(redis_url: str, processes: dict[str, Process], crash_at: Path) -> None:
+    """Since the stack has started, whatever other faults strike."""
+    file = read_fault_file("""duplicates:
+    - {queue: tools.io, nth: 1, within_ms: 0}
+    - {queue: tools.io, nth: 2, within_ms: 0}
+    - {queue: plan, within_ms: 0}""")
+    with Redis.from_url(redis_url) as client, Injection(file, processes, redis_url, crash_at):
+        wait_for(lambda: any(each["cmd"] == "monitor" for each in client.client_list()))
+        client.lpush("tools.io", "first", "second", "third")
+        client.lpush("plan", "last")
+
+        wait_for(lambda: client.llen("plan") == 2)
+
+        assert sorted(client.lrange("tools.io", 0, -1)) == [b"first", b"first", b"second", b"second", b"third"]

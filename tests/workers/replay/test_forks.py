@@ -13,11 +13,12 @@ from tests.planner.llm.scripted import Script, says
 from tests.workers.replay.working import scripted_parts, work_off
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.replay import ReplayedTurn, ReplayReport
-from turnloom.models.contracts.replay_request import ForkRequest
+from turnloom.models.contracts.replay_request import ForkRequest, ReplayRequest
 from turnloom.models.ledger import replays
+from turnloom.planner.tenant_texts import Tailored, with_texts
 from turnloom.tools.erasure import erase_conversation
 from turnloom.workers.broker.app import app as celery
-from turnloom.workers.replay import forks
+from turnloom.workers.replay import forks, requests
 from turnloom.workers.replay.reports import forked_turn, view_of
 from turnloom.workers.replay.tasks import report_task, resume_replays
 from turnloom.workers.turns.process_parts import registry
@@ -88,7 +89,7 @@ def test_a_given_result_takes_another_way(tenant_id: UUID, script: Script) -> No
 
 
 def test_only_the_turn_is_replayed(tenant_id: UUID, script: Script) -> None:
-    """The other turns of its conversation are its past. Without changes it goes the same way."""
+    """The other turns of its conversation are its past. Without changes it goes the same way, and is shown."""
     script.behaviours = [says("Again.")]
     recorded_turn(tenant_id)
     turn_id = recorded_turn(tenant_id)
@@ -98,6 +99,7 @@ def test_only_the_turn_is_replayed(tenant_id: UUID, script: Script) -> None:
     assert turn is not None
     assert (turn.seq, turn.outcome) == (2, "same")
     assert (report.turns, report.outcomes["same"]) == (1, 1)
+    assert [each.seq for each in report.listed] == [2]
 
 
 def test_another_text_plans_again(tenant_id: UUID, script: Script) -> None:
@@ -146,6 +148,21 @@ def test_its_changes_are_erased_with_the_conversation(tenant_id: UUID, script: S
     assert "Ada" not in str(kept)
     assert rest == (0,)
     assert (turn, report.turns) == (None, 0)
+
+
+def test_the_texts_are_compiled_once(tenant_id: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are all that the tenant has, and a client waits meanwhile."""
+    turn_id, made = recorded_turn(tenant_id), list[Any]()
+
+    def counted(*given: Any) -> Tailored:
+        made.append(given)
+        return with_texts(*given)
+
+    monkeypatch.setattr(requests, "with_texts", counted)
+    forks.make(tenant_id, turn_id, ForkRequest(step="b"), registry())
+    requests.make(tenant_id, ReplayRequest.model_validate({"since": "2026-03-01", "agent": "generic"}))
+
+    assert len(made) == 2
 
 
 def test_it_is_shown_with_what_it_runs_again(tenant_id: UUID) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from tests.planner.knowledge.graph_items import entity
 from tests.workers.replay.recorded import NOW, conversation, step, turn
 from turnloom.models.contracts.memory import Exchange
 from turnloom.tools.registry import Registry, load_registry
@@ -36,6 +37,16 @@ def test_a_turn_that_was_rolled_back_or_had_not_ended_is_not_known() -> None:
     talk = conversation(turn(1, is_forgotten=True), late, turn(3))
 
     assert past_of(talk, talk.turns[2], TOOLS).history == []
+
+
+def test_what_older_turns_have_learned_is_known() -> None:
+    """Of a long conversation only the last turns are read. What later turns have learned is not known."""
+    learned = [entity(f"City {seq}", turn=turn(seq).turn_id) for seq in (1, 2, 4)]
+    talk = conversation(turn(2), turn(3), knowledge=learned, older=[turn(1).turn_id])
+
+    known = past_of(talk, talk.turns[1], TOOLS).knowledge.items
+
+    assert sorted(item.source.turn for item in known.values()) == [turn(1).turn_id, turn(2).turn_id]
 
 
 def test_slots_are_those_that_the_turn_before_left() -> None:

@@ -23,8 +23,8 @@ ECHOED = StepResult(id="a", tool="sim.echo", args={"value": "a"}, status="succee
 
 def changes(name: str, text: str, tried: RecordedTurn, *earlier: RecordedTurn, **material: Any) -> list[PromptChange]:
     given = {"agent": tried.record.agent, "message": tried.record.message} | material
-    preview = PromptPreview(conversation(*earlier, tried), tried, make_material(ECHOED, **given), TOOLS)
-    return preview.changes(SHIPPED, SHIPPED.with_text(name, text))
+    preview = PromptPreview(conversation(*earlier, tried), tried, make_material(ECHOED, **given), TOOLS, SHIPPED)
+    return preview.changes(SHIPPED.with_text(name, text))
 
 
 def written(prompt: PromptChange, side: str) -> str:

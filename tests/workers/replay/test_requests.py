@@ -21,6 +21,12 @@ from turnloom.workers.replay import requests
 from turnloom.workers.replay.tasks import report_task
 
 NOON = "2026-03-01T12:00:00Z"
+_KNOWN_BEFORE = {
+    *("since", "until", "agent", "sample", "seed", "tools", "faults", "model", "repeat", "max_different"),
+    *("texts", "changed", "source"),
+}
+_TURN_BEFORE = {"conversation_id", "seq", "outcome", "differences", "noise", "reason", "recorded", "replayed"}
+"""The fields of a replay's options and of a replayed turn that the release before knows."""
 
 
 @pytest.fixture
@@ -90,6 +96,24 @@ def test_only_a_turn_that_can_be_run_again_is_replayed(tenant_id: UUID) -> None:
         requests.make(tenant_id, ReplayRequest(turn_id=str(opened)))
     with transaction() as db:
         assert replays.listed(db, tenant_id, 10) == []
+
+
+def test_a_worker_of_the_release_before_can_run_what_it_can_do(tenant_id: UUID, script: Script) -> None:
+    """It refuses fields that it does not know, and what it cannot read is recorded as failed. So nothing is written of
+    fields that a replay does not use."""
+    answered(tenant_id, "hi")
+    faults = {"faults": [{"tool": "*", "delay_ms": 1}]}
+    asked = {"since": NOON, "tools": "simulated", "faults": faults}
+
+    replay_id = requests.make(tenant_id, ReplayRequest.model_validate(asked))
+    work_off(replay_id)
+
+    with transaction() as db:
+        options = replays.progress(db, tenant_id, replay_id).replay.options
+        ((_, (turn,)),) = replays.results(db, tenant_id, replay_id, 0)
+    assert options.keys() == _KNOWN_BEFORE
+    assert options["faults"].keys() == {"seed", "faults"}
+    assert turn.keys() == _TURN_BEFORE
 
 
 @pytest.mark.parametrize(
