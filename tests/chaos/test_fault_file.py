@@ -21,7 +21,7 @@ duplicates:
   - {queue: "*", chance: 0.5, within_ms: 300}
   - {path: /v1/turns, chance: 0.3}
 restarts:
-  - {process: "worker-*", every_s: [0.7, 1.5]}
+  - {process: "worker-*", every_s: [2, 4]}
   - {process: web, after_s: 0.5}
   - {at: write.returned, nth: 3}
   - {at: plan.recorded, nth: 2}
