@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import permutations
+from itertools import combinations, permutations
 
+from turnloom.planner.reply.grounding.bills import billed
 from turnloom.planner.reply.grounding.composition import CHANCE_OF_STATED, Composition, Factors, composed
 from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Operand
 from turnloom.planner.reply.grounding.sentences import Direction
@@ -38,6 +39,10 @@ class KnownAmounts:
     """Every amount that the figure may follow from, in its currency."""
     told: Sequence[Operand]
     """The amounts among them that the text states, or that belong to what it names."""
+    things: Sequence[Sequence[Operand]]
+    """The amounts that may be meant by each thing that the sentence names."""
+    references: Sequence[Operand]
+    """The amounts that the user has stated, and the last ones of the text."""
     counts: frozenset[Decimal]
     """Counts in the sentence."""
     known_counts: frozenset[Decimal]
@@ -93,7 +98,10 @@ def _composed(value: Decimal, known: KnownAmounts) -> Composition | None:
     factors = Factors(dict.fromkeys(counts), percents)
     told, others = ([one for one in some if _is_for(known, one)] for some in (known.told, known.amounts))
     found = composed(value, told, factors, chance=CHANCE_OF_STATED)
-    return found or composed(value, others, factors, is_simple=not known.is_worded)
+    found = found or composed(value, others, factors, is_simple=not known.is_worded)
+    if found is None and (bill := billed(value, known.things, stated, percents, known.references)):
+        return Composition(bill.path, bill.parts[0][0])
+    return found
 
 
 def _is_for(known: KnownAmounts, one: Operand) -> bool:
@@ -150,6 +158,8 @@ def _candidates(known: KnownAmounts, *, is_precise: bool) -> Iterator[Derived]:
     """Yield what follows from known amounts. A figure with cents is seldom hit by chance, so any two may make it."""
     yield from _scaled(known)
     yield from _percentages(known)
+    if known.is_free:
+        yield from _of_records(known)
     amounts = known.amounts[:_MOST]
     is_free = is_precise or ((known.is_sum or known.is_difference) and len(amounts) <= _FEW)
     for first in amounts if is_free else known.told:
@@ -162,6 +172,19 @@ def _candidates(known: KnownAmounts, *, is_precise: bool) -> Iterator[Derived]:
             if is_told or known.is_difference:
                 yield replace(_joined(first, second, "-", abs(first.value - second.value)), may_be_rounded=True)
     yield from _sums(known)
+
+
+def _of_records(known: KnownAmounts) -> Iterator[Derived]:
+    """Yield the sums and differences of the amounts that stand beside each other in one object."""
+    records: dict[str, list[Operand]] = {}
+    for one in known.amounts[:_MOST]:
+        if one.code is not None and one.place.path.count(".") and not one.place.is_said:
+            records.setdefault(f"{one.place.step}/{one.place.path.rpartition('.')[0]}", []).append(one)
+    for record in records.values():
+        if 1 < len({one.value for one in record}) <= _VERY_FEW:
+            for first, second in combinations(record, 2):
+                yield _joined(first, second, "+", first.value + second.value)
+                yield _joined(first, second, "-", abs(first.value - second.value))
 
 
 def _scaled(known: KnownAmounts) -> Iterator[Derived]:

@@ -1,10 +1,10 @@
 """Results of tools that declare nothing: JSON in texts, fields in any language, records of the user."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
+from tests.planner.reply.grounding.replies import refused
 from turnloom.planner.reply.grounding import Evidence, ResultOrigin, check
 
 NOW = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
@@ -15,15 +15,6 @@ PROFILE = {
     "orders": ["#W6750959"],
 }
 ORDER = {"order_id": "#W6750959", "address": {"street": "476 Maple Drive", "zip": "10093"}}
-
-
-def refused(text: str, *results: Any, said: str = "") -> list[str]:
-    """Return what must not be said of a text, after what the user has said and some results."""
-    evidence = Evidence(NOW)
-    evidence.add_said(said, "message")
-    for number, result in enumerate(results):
-        evidence.add_result(result, ResultOrigin(f"s{number}"))
-    return [found.text for found in check(text, evidence).violations]
 
 
 @pytest.mark.parametrize("said", ["I am Yusuf Li, zip code 91148.", "My e-mail is yusuf.li@example.com"])
