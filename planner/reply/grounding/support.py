@@ -113,8 +113,9 @@ def _fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> E
     """Return the first place that fits what the sentence says of a figure, or why none does."""
     elements = context.elements(figure)
     bound = [place for place in places if fits(place, elements)]
-    if bound and figure.kind in _BOUND and (on := elements_of(figure, context.sentence, context.days)):
-        bound = [place for place in bound if place.is_prose or fits(place, on)]
+    if figure.kind in _BOUND and (on := elements_of(figure, context.sentence, context.days)):
+        on_day = [place for place in bound if place.is_prose or fits(place, on)]
+        bound = on_day if bound else [place for place in places if is_in(place, on)]
     if not bound:
         return "other"
     facts = [place for place in bound if not place.is_said]
