@@ -29,6 +29,7 @@ _HALF, _TENTH_HALF = Decimal("0.5"), Decimal("0.05")
 _OF_SENTENCE = EvidencePlace("agent", "")
 """The place of what the numbers of a sentence give."""
 _ROUNDED = Decimal("0.072")
+_BESIDE = (2, 3, 4, 6, 8, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class KnownAmounts:
     """Percentages in the sentence, and those that its fractions stand for."""
     known_percents: frozenset[Decimal] = frozenset()
     """Percentages in the evidence."""
+    stated: frozenset[Decimal] = frozenset()
+    """The values that the text has stated so far."""
     basis: str | None = None
     is_free: bool = False
     """Whether any calculation will do, because no source has the value itself."""
@@ -112,17 +115,31 @@ def _is_for(known: KnownAmounts, one: Operand) -> bool:
 def derive_percent(value: Decimal, known: KnownAmounts, direction: Direction | None) -> Derived | None:
     """Return which two amounts a percentage compares; None if there are none.
 
-    It compares two values of one field, two that the text states, or two of the numbers in its sentence.
+    It compares two values of one field, two that the text states, or two of the numbers in its sentence. Where the text
+    states neither, the percentages beside it must not be found as easily.
     """
     near = _HALF if value == value.to_integral_value() else _TENTH_HALF
-    for first, second in _compared(known):
-        share = first.value / second.value * 100
-        apart = min(abs(share - value), abs(abs(share - 100) - value))
-        if apart <= (1 if direction else near):
+    shares = [(first.value / second.value * 100, first, second) for first, second in _compared(known)]
+    for share, first, second in shares:
+        is_stated = not known.stated.isdisjoint({first.value, second.value})
+        is_found = _apart(share, value) <= (1 if direction else near)
+        if is_found and (is_stated or not _is_chance(value, [each for each, _, _ in shares], near)):
             return Derived(value, f"{first.place.path} / {second.place.path}", first.place)
     if any(abs(part / whole * 100 - value) <= near for part, whole in known.parts):
         return Derived(value, "", _OF_SENTENCE)
     return None
+
+
+def _apart(share: Decimal, value: Decimal) -> Decimal:
+    """Return how far a percentage is from a share, and from what is more or less by it."""
+    return min(abs(share - value), abs(abs(share - 100) - value))
+
+
+def _is_chance(value: Decimal, shares: Sequence[Decimal], near: Decimal) -> bool:
+    """Return whether many of the percentages beside one would be found as well."""
+    beside = [value + sign * step for step in _BESIDE for sign in (1, -1)]
+    hits = sum(any(_apart(share, other) <= near for share in shares) for other in beside)
+    return hits > len(beside) // 3
 
 
 def _compared(known: KnownAmounts) -> Iterator[tuple[Operand, Operand]]:

@@ -195,6 +195,7 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         parts=frozenset((*context.sentence.parts(), *_pairs(context.sentence))),
         percents=frozenset(context.sentence.percents()),
         known_percents=frozenset(known.values("percent")),
+        stated=frozenset(stated),
         basis=context.basis(figure),
         is_free=all(place.is_said for place in known.of(_keys(figure, context.sentence))),
         is_worded=context.sentence.calculates,
