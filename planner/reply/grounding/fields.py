@@ -215,6 +215,13 @@ def basis_of(path: str) -> Basis | None:
     return field_name(last[1]).basis if last else None
 
 
+def period_of(path: str) -> str | None:
+    """Return the time that the amount at a path is for, if one of the names of its fields says so."""
+    parts = {part for name in re.split(r"[.\[\]0-9]+", path)[-3:] for part in _parts(name)}
+    found = [period for period, read in words()["periods_of_price"].items() if not parts.isdisjoint(read["fields"])]
+    return found[0] if len(found) == 1 else None
+
+
 def is_of_business(text: str) -> bool:
     """Return whether a text speaks of a place of business, so that its contacts are public."""
     return spoken(words()["business_words"]).search(text) is not None

@@ -89,6 +89,16 @@ class Sentence:
         """Return the number of the items that the whole text lists in lines of their own."""
         return len(_ITEM.findall(self.whole))
 
+    def period(self, figure: Figure) -> str | None:
+        """Return the time that an amount is said to be for by the words right behind it, such as "a month"."""
+        after = _up_to_clause(self.whole[figure.end : min(self.end, figure.end + _BEFORE)])
+        found = [
+            (match.start(), period)
+            for period, read in words()["periods_of_price"].items()
+            if (match := spoken(f"(?:{words()['per']})(?:{read['words']})").search(after))
+        ]
+        return min(found)[1] if found else None
+
     def counts(self) -> set[Decimal]:
         """Return the small numbers in it that are no part of a date, a time or a link, and its whole larger ones."""
         apart = [figure for figure in self.figures if figure.kind != "number"]

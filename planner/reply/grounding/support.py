@@ -8,7 +8,7 @@ from typing import Literal
 from turnloom.planner.reply.grounding.arithmetic import Derived, KnownAmounts, derive, derive_percent, is_rounded
 from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_in
 from turnloom.planner.reply.grounding.evidence import Evidence
-from turnloom.planner.reply.grounding.fields import Basis, basis_of
+from turnloom.planner.reply.grounding.fields import Basis, basis_of, period_of
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
 from turnloom.planner.reply.grounding.moments import later_day, later_time
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Operand
@@ -125,6 +125,8 @@ def _fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> E
         return "said"
     basis = context.basis(figure)
     same = [place for place in facts or bound if basis is None or basis_of(place.path) in (None, basis)]
+    if figure.kind == "money" and (period := sentence.period(figure)):
+        same = [place for place in same if period_of(place.path) in (None, period)]
     return same[0] if same else "basis"
 
 

@@ -103,3 +103,19 @@ def test_today_is_no_other_day() -> None:
     """Today's date may be said as today's, not as that of something else."""
     assert refused("Today is 20 November.", {"due": "2026-11-30"}) == []
     assert refused("Please pay by 20 November.", {"due": "2026-11-30"}) == ["20 November"]
+
+
+def test_an_amount_of_a_month_is_not_one_of_a_year() -> None:
+    """The name of a field says what its amount is for. A night is a day."""
+    insurance = {"monthly_premium": 18.9, "parking_per_night": 16, "currency": "EUR"}
+
+    assert refused("It is €18.90 a month, and parking is €16 a day.", insurance) == []
+    assert refused("It is €18.90 a year.", insurance) == ["€18.90"]
+
+
+def test_a_figure_belongs_to_the_day_that_its_sentence_names() -> None:
+    """A day names what happens then, as a name does."""
+    weather = {"days": [{"date": "2026-12-05", "rain_pct": 75}, {"date": "2026-12-06", "rain_pct": 30}]}
+
+    assert refused("On Saturday rain is likely (75%).", weather) == []
+    assert refused("On Sunday rain is likely (75%).", weather) == ["75%"]
