@@ -74,6 +74,7 @@ def without_accents(text: str) -> str:
     return text if text.isascii() else "".join(sign for sign in normalize("NFD", text) if not combining(sign))
 
 
+@lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """Return a word without the letters that differ between one and many."""
     plain = word.lower().replace("ä", "ae").replace("ö", "oe").replace("ü", "ue")
