@@ -52,6 +52,8 @@ _MOST_ZONES, _MOST_FLAGS = 4, 200
 _LONGEST_PHRASE = 60
 """Most characters of a text that speaks of one thing."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_WITH_COMMA = re.compile(r"-?(?:\d{1,3}(?:\.\d{3})+|\d+),\d\d?")
+"""A number as most of Europe writes it, such as "1.234,50"."""
 _SPOKEN = re.compile(r"\d|@|:/|\.\w|[^\0-\u024f]|&| ")
 """A text that does not match this holds no figure worth finding in a source."""
 
@@ -233,6 +235,8 @@ class Evidence:
         self.places.small |= set() if scope.is_said else small_in(text)
         if _NUMBER.fullmatch(text):
             self._number(Decimal(text), path, scope)
+        elif _WITH_COMMA.fullmatch(text):
+            self._number(Decimal(text.replace(".", "").replace(",", ".")), path, scope)
         elif day := iso_day(text):
             self._put(("date", day), path, scope)
         elif month := iso_month(text):

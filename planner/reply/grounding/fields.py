@@ -65,12 +65,15 @@ class FieldName:
     """The minutes in one unit of a duration; 0 if it is none."""
     is_place: bool
     """Whether it is a part of an address that many people share."""
+    is_sum: bool
+    """Whether it names a sum and does not say of what."""
 
     def within(self, outer: "FieldName") -> "FieldName":
         """Return the facts about a field in an object that a field of another name has, such as `seats.economy`."""
-        if not outer.units or self.is_plain or self.is_money:
+        is_price = self.is_money and not (self.is_sum and outer.is_plain)
+        if not outer.units or self.is_plain or is_price:
             return self
-        return replace(self, units=outer.units, is_count=outer.is_count, is_plain=outer.is_plain)
+        return replace(self, units=outer.units, is_count=outer.is_count, is_plain=outer.is_plain, is_money=False)
 
 
 def _parts(key: str) -> list[str]:
@@ -114,6 +117,7 @@ def field_name(key: str) -> FieldName:
         units=units,
         minutes=minutes,
         is_place=has("place_fields"),
+        is_sum=parts <= set(lexicon["total_fields"]),
     )
 
 
