@@ -17,6 +17,7 @@ from turnloom.planner.reply.grounding.contacts import host_of
 from turnloom.planner.reply.grounding.counts import fractions, runs
 from turnloom.planner.reply.grounding.days import iso_day, iso_moment, iso_month
 from turnloom.planner.reply.grounding.documents import beginning, opened
+from turnloom.planner.reply.grounding.exchange import rates_in
 from turnloom.planner.reply.grounding.fields import (
     FieldScope,
     codes_of,
@@ -85,6 +86,8 @@ class Evidence:
         result = opened(result)
         about = frozenset(labels_of(origin.step))
         self._zones = list(dict.fromkeys((*self._zones, *zones_in(result))))[:_MOST_ZONES]
+        for rate in rates_in(result, path):
+            self.places.exchange.append((rate, EvidencePlace(origin.step, rate.path, origin.turn, origin.age_s)))
         for key in apart(self._now, self._zones):
             self._put(key, path, FieldScope())
         self._walk(result, path, FieldScope(is_minor=counts_in_hundredths(result), about=about))

@@ -68,10 +68,14 @@ class FieldName:
     is_sum: bool
     """Whether it names a sum and does not say of what."""
 
+    def of_value(self, value: Any) -> "FieldName":
+        """Return the facts about a field with this value: seats are whole, "34.50" that is available is money."""
+        is_amount = self.units == ("left",) and isinstance(value, str) and "." in value
+        return replace(self, units=(), is_count=False, is_plain=False) if is_amount else self
+
     def within(self, outer: "FieldName") -> "FieldName":
         """Return the facts about a field in an object that a field of another name has, such as `seats.economy`."""
-        is_price = self.is_money and not (self.is_sum and outer.is_plain)
-        if not outer.units or self.is_plain or is_price:
+        if not outer.units or self.is_plain or (self.is_money and not (self.is_sum and outer.is_plain)):
             return self
         return replace(self, units=outer.units, is_count=outer.is_count, is_plain=outer.is_plain, is_money=False)
 
@@ -168,10 +172,10 @@ class FieldScope:
 
     def of_value(self, value: Any, *, is_any: bool, has_money: bool) -> "FieldScope":
         """Return the scope with what its value tells. `is_any`: any number here may be money; `has_money`: some is."""
-        name, is_nested = self.name, isinstance(value, dict | list)
+        name, is_nested = self.name.of_value(value), isinstance(value, dict | list)
         is_money = self.is_money or (is_any and not (is_nested or name.is_count or name.is_plain))
         is_small = isinstance(value, int | float) and abs(value) < _SMALL
-        return replace(self, is_money=is_money, is_beside_money=has_money and is_small and not is_money)
+        return replace(self, name=name, is_money=is_money, is_beside_money=has_money and is_small and not is_money)
 
     def operand_codes(self) -> list[str | None]:
         """Return the currencies in which arithmetic may take a number; None for one that may be no money."""

@@ -95,6 +95,16 @@ class Operand:
         return f"{self.place.step}/{self.place.turn}/{_INDEX.sub('[]', self.place.path)}"
 
 
+@dataclass(frozen=True, slots=True)
+class ExchangeRate:
+    """The amount in another currency that one unit of a currency is worth."""
+
+    of: str
+    to: str
+    rate: Decimal
+    path: str
+
+
 Element = tuple[str, str | None, str]
 """An object in a list: step, turn and path."""
 
@@ -113,6 +123,8 @@ class Places:
     whole_names: dict[str, set[Element]] = field(default_factory=dict)
     """Name of several words, in lower case -> the elements that have it."""
 
+    exchange: list[tuple[ExchangeRate, EvidencePlace]] = field(default_factory=list)
+    """The exchange rates of results."""
     small: set[Decimal] = field(default_factory=set)
     """Every number of up to three digits that stands in a result, and the lengths of lists."""
     said_counts: set[Decimal] = field(default_factory=set)

@@ -8,6 +8,7 @@ from typing import Literal
 from turnloom.planner.reply.grounding.arithmetic import Derived, KnownAmounts, derive, derive_percent, is_rounded
 from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_in
 from turnloom.planner.reply.grounding.evidence import Evidence
+from turnloom.planner.reply.grounding.exchange import exchanged
 from turnloom.planner.reply.grounding.fields import Basis, basis_of, period_of
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
 from turnloom.planner.reply.grounding.moments import later_day, later_time
@@ -71,6 +72,8 @@ def support(figure: Figure, context: Context) -> EvidencePlace | Reason:
     is_computed = reason != "other" or any(context.sentence.says(kind) for kind in _COMPUTES)
     if later := _later(figure, context):
         return later
+    if figure.kind == "money" and (place := exchanged(figure, context.sentence.figures, context.evidence.places)):
+        return place
     derived = _derived(figure, context) if is_computed and next(context.tries, None) else None
     if derived is None:
         is_offer = context.sentence.is_question and context.sentence.says("offers")

@@ -48,6 +48,31 @@ def test_a_text_that_is_json_is_read_as_what_it_holds() -> None:
     assert refused("HAT136 costs $162.", "[" * 400 + "]" * 400, result) == ["$162"]
 
 
+def test_a_number_with_a_decimal_comma_is_a_number() -> None:
+    """Half of Europe writes prices so, also in results."""
+    menu = {"devise": "EUR", "plats": [{"nom": "Soupe", "prix": "6,90"}, {"nom": "Menu", "prix": "1.213,50"}]}
+
+    assert refused("La soupe coûte 6,90 €. Le menu coûte 1.213,50 €.", menu) == []
+    assert refused("La soupe coûte 6,80 €.", menu) == ["6,80 €"]
+
+
+def test_a_field_s_unit_is_that_of_its_parts() -> None:
+    """A total within a length is a length; an area is in square kilometres; a probability is in per cent."""
+    lake = {"shore_length_km": {"total": 273}, "area_km2": 536, "precip_prob": 90}
+
+    assert refused("The shore is 273 km long, the lake covers 536 km², and the chance of rain is 90%.", lake) == []
+    assert "283 km" in refused("The shore is 283 km long.", lake)
+    assert refused("The chance of rain is 80%.", lake) == ["80%"]
+
+
+def test_what_is_available_may_be_an_amount() -> None:
+    """Seats that are available are whole; with cents it is money."""
+    account = {"currency": "USD", "balance": "2184.37", "available": "2034.37"}
+
+    assert refused("Of $2,184.37, $2,034.37 is available.", account) == []
+    assert refused("Of $2,184.37, $2,134.37 is available.", account) == ["$2,134.37"]
+
+
 @pytest.mark.parametrize("field", ["preis_pro_nacht", "menu", "monthly", "precio_mes", "gesamtpreis", "prix"])
 def test_a_number_beside_a_currency_may_be_an_amount(field: str) -> None:
     """What no field of a known kind has may be money if the result names a currency."""
