@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import permutations
+from itertools import combinations, permutations
 
+from turnloom.planner.reply.grounding.bills import billed
 from turnloom.planner.reply.grounding.composition import CHANCE_OF_STATED, Composition, Factors, composed
 from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Operand
 from turnloom.planner.reply.grounding.sentences import Direction
@@ -28,6 +29,7 @@ _HALF, _TENTH_HALF = Decimal("0.5"), Decimal("0.05")
 _OF_SENTENCE = EvidencePlace("agent", "")
 """The place of what the numbers of a sentence give."""
 _ROUNDED = Decimal("0.072")
+_BESIDE = (2, 3, 4, 6, 8, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,10 @@ class KnownAmounts:
     """Every amount that the figure may follow from, in its currency."""
     told: Sequence[Operand]
     """The amounts among them that the text states, or that belong to what it names."""
+    things: Sequence[Sequence[Operand]]
+    """The amounts that may be meant by each thing that the sentence names."""
+    references: Sequence[Operand]
+    """The amounts that the user has stated, and the last ones of the text."""
     counts: frozenset[Decimal]
     """Counts in the sentence."""
     known_counts: frozenset[Decimal]
@@ -52,6 +58,8 @@ class KnownAmounts:
     """Percentages in the sentence, and those that its fractions stand for."""
     known_percents: frozenset[Decimal] = frozenset()
     """Percentages in the evidence."""
+    stated: frozenset[Decimal] = frozenset()
+    """The values that the text has stated so far."""
     basis: str | None = None
     is_free: bool = False
     """Whether any calculation will do, because no source has the value itself."""
@@ -93,7 +101,10 @@ def _composed(value: Decimal, known: KnownAmounts) -> Composition | None:
     factors = Factors(dict.fromkeys(counts), percents)
     told, others = ([one for one in some if _is_for(known, one)] for some in (known.told, known.amounts))
     found = composed(value, told, factors, chance=CHANCE_OF_STATED)
-    return found or composed(value, others, factors, is_simple=not known.is_worded)
+    found = found or composed(value, others, factors, is_simple=not known.is_worded)
+    if found is None and (bill := billed(value, known.things, stated, percents, known.references)):
+        return Composition(bill.path, bill.parts[0][0])
+    return found
 
 
 def _is_for(known: KnownAmounts, one: Operand) -> bool:
@@ -104,17 +115,31 @@ def _is_for(known: KnownAmounts, one: Operand) -> bool:
 def derive_percent(value: Decimal, known: KnownAmounts, direction: Direction | None) -> Derived | None:
     """Return which two amounts a percentage compares; None if there are none.
 
-    It compares two values of one field, two that the text states, or two of the numbers in its sentence.
+    It compares two values of one field, two that the text states, or two of the numbers in its sentence. Where the text
+    states neither, the percentages beside it must not be found as easily.
     """
     near = _HALF if value == value.to_integral_value() else _TENTH_HALF
-    for first, second in _compared(known):
-        share = first.value / second.value * 100
-        apart = min(abs(share - value), abs(abs(share - 100) - value))
-        if apart <= (1 if direction else near):
+    shares = [(first.value / second.value * 100, first, second) for first, second in _compared(known)]
+    for share, first, second in shares:
+        is_stated = not known.stated.isdisjoint({first.value, second.value})
+        is_found = _apart(share, value) <= (1 if direction else near)
+        if is_found and (is_stated or not _is_chance(value, [each for each, _, _ in shares], near)):
             return Derived(value, f"{first.place.path} / {second.place.path}", first.place)
     if any(abs(part / whole * 100 - value) <= near for part, whole in known.parts):
         return Derived(value, "", _OF_SENTENCE)
     return None
+
+
+def _apart(share: Decimal, value: Decimal) -> Decimal:
+    """Return how far a percentage is from a share, and from what is more or less by it."""
+    return min(abs(share - value), abs(abs(share - 100) - value))
+
+
+def _is_chance(value: Decimal, shares: Sequence[Decimal], near: Decimal) -> bool:
+    """Return whether many of the percentages beside one would be found as well."""
+    beside = [value + sign * step for step in _BESIDE for sign in (1, -1)]
+    hits = sum(any(_apart(share, other) <= near for share in shares) for other in beside)
+    return hits > len(beside) // 3
 
 
 def _compared(known: KnownAmounts) -> Iterator[tuple[Operand, Operand]]:
@@ -150,6 +175,8 @@ def _candidates(known: KnownAmounts, *, is_precise: bool) -> Iterator[Derived]:
     """Yield what follows from known amounts. A figure with cents is seldom hit by chance, so any two may make it."""
     yield from _scaled(known)
     yield from _percentages(known)
+    if known.is_free:
+        yield from _of_records(known)
     amounts = known.amounts[:_MOST]
     is_free = is_precise or ((known.is_sum or known.is_difference) and len(amounts) <= _FEW)
     for first in amounts if is_free else known.told:
@@ -162,6 +189,19 @@ def _candidates(known: KnownAmounts, *, is_precise: bool) -> Iterator[Derived]:
             if is_told or known.is_difference:
                 yield replace(_joined(first, second, "-", abs(first.value - second.value)), may_be_rounded=True)
     yield from _sums(known)
+
+
+def _of_records(known: KnownAmounts) -> Iterator[Derived]:
+    """Yield the sums and differences of the amounts that stand beside each other in one object."""
+    records: dict[str, list[Operand]] = {}
+    for one in known.amounts[:_MOST]:
+        if one.code is not None and one.place.path.count(".") and not one.place.is_said:
+            records.setdefault(f"{one.place.step}/{one.place.path.rpartition('.')[0]}", []).append(one)
+    for record in records.values():
+        if 1 < len({one.value for one in record}) <= _VERY_FEW:
+            for first, second in combinations(record, 2):
+                yield _joined(first, second, "+", first.value + second.value)
+                yield _joined(first, second, "-", abs(first.value - second.value))
 
 
 def _scaled(known: KnownAmounts) -> Iterator[Derived]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from turnloom.models.runtime.yaml_text import read_yaml
 from turnloom.planner.reply.grounding.figures import Figure, Key, Kind
+from turnloom.planner.reply.grounding.labels import without_accents
 from turnloom.planner.reply.grounding.lexicon import spoken
 
 _CLAUSE = re.compile(r"[^.;:!?,()\n]+[.;:!?,()\n]?")
@@ -19,6 +20,7 @@ _LONGEST = 300
 _LONGEST_START = 16
 _LONGEST_STATUS = 60
 """Most characters of a text that may be a status, such as "cancelled"."""
+_TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 OTHER = "other"
 """The deed of a first person who says to have done something that no other word names."""
 ANY = "*"
@@ -41,13 +43,33 @@ def find_assertions(text: str) -> Iterator[Figure]:
         is_conditional = is_conditional and clause[0].endswith(",")
 
 
-def deeds_of(field: str, value: Any) -> Iterator[str]:
-    """Yield the deeds that a field states: the status "cancelled", a time in `paid_at`."""
+def stated_by(field: str, value: Any, *, is_policy: bool = True) -> Iterator[Key]:
+    """Yield the policies and deeds that a field states: `pets_allowed: false`, the status "cancelled", `paid_at`."""
+    name, truth = field.replace("_", " "), _TRUTHS.get(str(value).lower())
     status = value if isinstance(value, str) and len(value) < _LONGEST_STATUS else ""
-    text = f"{status} {field.replace('_', ' ')}" if value else ""
+    if is_policy and (truth is not None or status):
+        for *kind, polarity in _policies(name if truth is not None else f"{name} {status}"):
+            yield (*kind, polarity == (truth is not False))
+    done = f"{status} {name}" if value else ""
     for deed, participles in _words()["deeds"].items():
-        if spoken(participles).search(text):
-            yield deed
+        if spoken(participles).search(done) or spoken(without_accents(participles)).search(done):
+            yield "deed", deed
+
+
+def _policies(text: str) -> Iterator[Key]:
+    for clause in _CLAUSE.findall(text):
+        if not clause.endswith("?"):
+            yield from (key for _, _, key in _flags(clause, _topic(clause)))
+
+
+def is_denied(clause: str) -> bool:
+    """Return whether a clause has a word that denies."""
+    return _search(_words()["negations"], clause) is not None or _search(_words()["denying_parts"], clause) is not None
+
+
+def is_conditional(clause: str) -> bool:
+    """Return whether a clause is a condition."""
+    return _search(_words()["subordinate"], clause) is not None
 
 
 def _topic(text: str) -> str | None:
@@ -70,7 +92,9 @@ def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, Key]]:
             continue
         affirmed = (free if aspect == "free" else None) or _search(read["affirms"], text)
         # "The room costs 90 with breakfast" says nothing of what breakfast costs.
+        is_beside = named is not None and _search(_words()["beside"], text[: named.start()]) is not None
         word = affirmed or spoken(read["denies"]).search(text, named.end() if named and aspect == "free" else 0)
+        word = None if is_beside and aspect == "free" and affirmed is None else word
         if word is not None:
             is_found = True
             yield word.start(), word.end(), ("flag", topic, aspect, (affirmed is not None) != is_denied)

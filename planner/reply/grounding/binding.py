@@ -1,17 +1,19 @@
 """Binding: which element of a list a figure is said of, by the names in its sentence."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from turnloom.planner.reply.grounding.figures import Figure
+from turnloom.planner.reply.grounding.labels import HEBREW_PREFIX
 from turnloom.planner.reply.grounding.lexicon import words
 from turnloom.planner.reply.grounding.places import SHORTEST_WORD, Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.sentences import Sentence
 
 _WORD = re.compile(r"[^\W_]+")
-_PREFIX = re.compile(r"^[והבלמשכ]{1,2}(?=[א-ת]{3})")
-"""What Hebrew writes together with a name: and, the, in, to, from, that, as."""
+_INNERMOST = re.compile(r"(?<=\])[^\]]*$")
+
 _BESIDE = 2
 """Most characters between two words of one name."""
 _LONGEST_COMMON = 4
@@ -30,20 +32,44 @@ class Mention:
 def mentions(sentence: Sentence, places: Places) -> list[Mention]:
     """Return the names in a sentence, in order."""
     found: list[Mention] = []
-    if not places.named:
+    if not (places.named or places.whole_names):
         return found
+    text = sentence.text.lower()
+    for name, having in places.whole_names.items():
+        start = text.find(name)
+        end = start + len(name)
+        if start >= 0 and not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()):
+            found.append(Mention(sentence.start + start, sentence.start + end, frozenset(having)))
+    whole = [(mention.start, mention.end) for mention in found]
     for match in _WORD.finditer(sentence.whole, sentence.start, sentence.end):
+        if any(start <= match.start() < end for start, end in whole):
+            continue
         word = match[0] if len(match[0]) < SHORTEST_WORD else match[0].lower()
         elements = next((known for form in _forms(word) if (known := places.named.get(form))), None)
         is_name = elements and (len(word) > _LONGEST_COMMON or not match[0].islower()) and word not in _articles()
         if elements and is_name:
             found.append(Mention(match.start(), match.end(), frozenset(elements)))
+    return sorted(found, key=lambda mention: mention.start)
+
+
+def dated(days: Iterable[Figure], places: Places) -> list[Mention]:
+    """Return the days among some that name elements of lists: what happens then."""
+    found: list[Mention] = []
+    for day in days:
+        known = (place for key in day.keys for place in places.by_key.get(key, ()))
+        elements = {
+            (place.step, place.turn, _INNERMOST.sub("", place.path))
+            for place in known
+            if "[" in place.path and not place.is_prose
+        }
+        if elements:
+            found.append(Mention(day.start, day.end, frozenset(elements)))
     return found
 
 
 def _forms(word: str) -> tuple[str, ...]:
     """Return a word, and what is left of it without one or two of the letters that Hebrew writes in front."""
-    prefix = _PREFIX.match(word)
+    prefix = HEBREW_PREFIX.match(word)
     return (word, *(word[length:] for length in range(1, len(prefix[0]) + 1))) if prefix else (word,)
 
 
@@ -71,7 +97,7 @@ def elements_of_claim(claim: Figure, sentence: Sentence, named: list[Mention]) -
     start, end = sentence.clause(claim.start)
     inside = _groups([mention for mention in named if start <= mention.start < end])
     before = _groups([mention for mention in named if mention.end <= start])
-    return frozenset().union(*(inside or before[-1:]))
+    return frozenset().union(*(inside or before))
 
 
 def fits(place: EvidencePlace, elements: frozenset[Element]) -> bool:

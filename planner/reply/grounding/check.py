@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from turnloom.models.contracts.turn import Source
-from turnloom.planner.reply.grounding.binding import mentions
-from turnloom.planner.reply.grounding.contradictions import contradiction
+from turnloom.planner.reply.grounding.binding import Mention, dated, mentions
+from turnloom.planner.reply.grounding.consistency import not_apart, unrelated
+from turnloom.planner.reply.grounding.contradictions import contradiction, denied_flags
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.figures import Figure, folded, visible
 from turnloom.planner.reply.grounding.numerals import in_digits
@@ -93,15 +94,24 @@ def check(text: str, evidence: Evidence) -> Grounding:
 
 def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePlace | Reason]]:
     """Yield each figure of a text with its source or a reason, and each claim that contradicts the evidence."""
+    limits = {one.value for one in evidence.places.operands.values() if one.place.is_said}
     found = figures(text)
     claimed = claims(text, found)
     told: deque[Operand] = deque(maxlen=_MOST_TOLD)
     tries = iter(range(1, _MOST_TRIES))
+    named: list[Mention] = []
+    stated: set[Decimal] = set()
     for sentence in sentences(text, found):
         told.extend(operand for figure in sentence.figures for operand in _stated(figure, evidence))
+        days = [figure for figure in sentence.figures if figure.kind == "date"]
         inside = [claim for claim in claimed if sentence.start <= claim.start < sentence.end]
         lengths = {key[-1] for claim in inside for key in claim.keys if key[0] == "duration"}
-        context = Context(sentence, evidence, mentions(sentence, evidence.places), told, tries, _decimals(lengths))
+        days += [claim for claim in inside if claim.kind == "weekday"]
+        dates = dated(days, evidence.places)
+        here = mentions(sentence, evidence.places)
+        named = here or named
+        stated, before = _decimals(lengths), stated
+        context = Context(sentence, evidence, here, told, tries, stated | before, named, dates)
         derived: list[str] = []
         for figure in sentence.figures:
             place = support(figure, context)
@@ -110,6 +120,8 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
             if isinstance(place, EvidencePlace) and value is not None and place.path:
                 derived.append(place.path)
                 told.append(Operand(value, _code(figure), place))
+        yield from ((figure, "no_source") for figure in (*unrelated(sentence), *not_apart(sentence, limits)))
+        yield from ((claim, "policy") for claim in denied_flags(context))
         yield from ((claim, reason) for claim in inside if (reason := contradiction(claim, context, derived)))
 
 

@@ -18,7 +18,7 @@ _MOST_AMOUNTS = 16
 _MOST_COUNTS = 8
 _MOST_TERMS = 80
 _FEW = 8
-_LARGEST = Decimal(10) ** 12
+LARGEST = Decimal(10) ** 12
 _SIMPLE_STEPS = 3
 CHANCE, CHANCE_OF_STATED = 0.1, 0.2
 """The usual chance, and that over amounts which the text itself states or names."""
@@ -60,7 +60,7 @@ def composed(
     `chance` is the largest share of neighbours that may be found too; half of it after a calculation with several
     amounts. A simple calculation has one amount, or two of one field.
     """
-    if value >= _LARGEST:
+    if value >= LARGEST:
         return None
     wanted, beside = int(value * _CENTS), neighbours(value)
     reached: dict[int, _Term] = {}
@@ -68,7 +68,7 @@ def composed(
     for number, step in enumerate(islice(steps, _SIMPLE_STEPS) if is_simple else steps):
         for term in step:
             reached.setdefault(term.value, term)
-        allowed = chance if number < _SIMPLE_STEPS else chance / 2
+        allowed = chance if number <= _SIMPLE_STEPS else chance / 2
         if sum(int(other * _CENTS) in reached for other in beside) > allowed * len(beside):
             return None
         if found := reached.get(wanted):
@@ -92,8 +92,10 @@ def _steps(amounts: list[Operand], factors: Factors) -> Iterator[Iterable[_Term]
     shares = [_share(term, count) for term in plain for count in counts]
     percents = [_percent(term, share) for share in _shares_of(factors.percents) for term in (*plain, *multiples)]
     yield multiples
-    yield (term for both in combinations(plain, 2) if _are_alike(*both) for term in _joined(both))
+    alike = [term for both in combinations(plain, 2) if _are_alike(*both) for term in _joined(both)]
+    yield alike
     yield (_times(term, count) for term in multiples for count in counts)
+    yield (_times(term, count) for term in alike for count in counts)
     pairs = list(_joined(plain))
     yield pairs
     yield (term for three in combinations(plain[:_FEW], 3) for term in _of_three(*three))
@@ -106,9 +108,11 @@ def _steps(amounts: list[Operand], factors: Factors) -> Iterator[Iterable[_Term]
 
 def _joined(terms: Iterable[_Term]) -> Iterator[_Term]:
     """Yield the sum and the difference of each two terms."""
-    for both in combinations(terms, 2):
-        if _source(both[0]).place == _source(both[1]).place:
+    placed = [(term, _source(term).place) for term in terms]
+    for (first, here), (second, there) in combinations(placed, 2):
+        if here is there or here == there:
             continue  # what is made of one amount alone is a multiple
+        both = (first, second)
         yield _Term(both[0].value + both[1].value, "({} + {})", both)
         yield _Term(abs(both[0].value - both[1].value), "({} - {})", both)
 

@@ -4,18 +4,22 @@ What the evidence knows nothing about may be said, and a question or an offer st
 a tool that succeeded declares it, or a result names it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 
 from turnloom.planner.reply.grounding.arithmetic import is_rounded
 from turnloom.planner.reply.grounding.assertions import ANY, OTHER
-from turnloom.planner.reply.grounding.binding import elements_of, elements_of_claim, fits
+from turnloom.planner.reply.grounding.binding import elements_of, elements_of_claim, fits, is_in
 from turnloom.planner.reply.grounding.figures import Figure, Key
+from turnloom.planner.reply.grounding.flags import claimed
 from turnloom.planner.reply.grounding.lexicon import spoken, words
-from turnloom.planner.reply.grounding.moments import lasts
-from turnloom.planner.reply.grounding.places import Element, Places
+from turnloom.planner.reply.grounding.moments import between, lasts, of_clock
+from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.sentences import Sentence
 from turnloom.planner.reply.grounding.support import Context, Reason
+
+_BOUND = frozenset({"count", "duration", "label"})
+"""Kinds of claims that belong to the thing that their sentence names."""
 
 
 def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Reason | None:
@@ -26,16 +30,53 @@ def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Re
     if claim.kind == "flag":
         is_open = sentence.is_question or _is_conditional(claim, sentence)
         return None if is_open else _denied(claim, context)
-    if sentence.is_question or places.of(claim.keys) or sentence.says("offers"):
+    if sentence.is_question or sentence.says("offers"):
         return None
+    if found := places.of(claim.keys):
+        return "other" if claim.kind in _BOUND and _is_of_another(claim, found, context) else None
     wrong: dict[str, Callable[[], bool]] = {
         "small": lambda: _is_unheard(claim, context),
         "label": lambda: _is_mislabelled(claim, context, derived),
         # When a place is open is seldom a date.
         "weekday": lambda: not sentence.says("opening_words") and _has_others_only(claim, context, derived),
     }
+    if claim.keys[0][-1] == sentence.lists() > 1 and not sentence.is_item:
+        return None  # it counts what the text lists
     is_wrong = wrong.get(claim.kind, lambda: _has_others_only(claim, context, derived))
     return "no_source" if is_wrong() else None
+
+
+def denied_flags(context: Context) -> Iterator[Figure]:
+    """Yield the words of a sentence that contradict fields that are true or false."""
+    sentence = context.sentence
+    if sentence.is_question or sentence.says("offers") or not context.evidence.flags:
+        return
+    for start, end in sentence.clauses():
+        for first, last, flags, is_affirmed in claimed(sentence.whole[start:end], context.evidence.flags):
+            claim = Figure("flag", start + first, start + last, ())
+            elements = elements_of_claim(claim, sentence, context.named)
+            bound = [flag for flag in flags if fits(flag.place, elements)]
+            if bound and all(flag.value is not is_affirmed for flag in bound):
+                yield claim
+
+
+def _is_of_another(claim: Figure, found: Sequence[EvidencePlace], context: Context) -> bool:
+    """Return whether the thing or the day that the sentence names has another number of this kind."""
+    start, end = context.sentence.clause(claim.start)
+    days = [day for day in context.days if start <= day.start < end]
+    within = [mention for mention in context.named if claim.start <= mention.start < claim.end]
+    for named in (within or context.named, days):
+        elements = elements_of(claim, context.sentence, named) or frozenset[Element]().union(
+            *(mention.elements for mention in within)
+        )
+        if elements and not any(place.is_prose or fits(place, elements) for place in found):
+            forms = {key[:-1] for key in claim.keys}
+            known = (
+                place for key, some in context.evidence.places.by_key.items() if key[:-1] in forms for place in some
+            )
+            if any(is_in(place, elements) for place in known):
+                return True
+    return False
 
 
 def _is_done(keys: tuple[Key, ...], places: Places) -> bool:
@@ -72,7 +113,9 @@ def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) ->
     assert isinstance(value, Decimal)
     if key[1] == "left" and any(value <= length for length in places.values("count", "item")):
         return False  # some of a list
-    if key[0] == "duration" and lasts(value, places):
+    if key[0] == "duration" and (
+        ("lasts", value) in places.by_key or lasts(value, places) or between(value, sentence, places)
+    ):
         return False
     return bool(known) and not (
         any(round(other) == value or (direction and is_rounded(value, other, direction)) for other in known)
@@ -93,6 +136,8 @@ def _is_unheard(claim: Figure, context: Context) -> bool:
         return False
     if any(sentence.says(kind) for kind in ("sums", "differences")):
         return False
+    if int(value) in {number for key in places.by_key for number in of_clock(key)}:
+        return False  # an hour, or a day of a month
     counts = sentence.counts() - {value}
     reached = {result for one in counts for other in counts for result in (one * other, one + other, one - other)}
     return value not in reached and value not in places.column_sums.values()

@@ -11,9 +11,12 @@ from turnloom.planner.reply.grounding.numerals import in_digits
 
 _SMALL = re.compile(r"(?<![\d.,:/-])\d{1,2}(?![\d.,:/]\d|\d|\s?[%€$₪£])")
 _FEWEST_SMALL = 4
+_JOINT = r"[\s,]{0,2}(?:(?:and|und|y|et|e|en|i)\s|\u05d5-?)?"
+_END = r"(?:(?![^\W\d_])|(?<=[\u2e80-\uffef]))"
+"""The end of a word. Scripts of East Asia put no blanks between words."""
 _RUNS = re.compile(r"(?<!\d)\d{1,3}(?!\d)")
 _LIST_NUMBER = re.compile(r"[.)]\s")
-_NUMBER = r"(?<![\d.,:/#\w])(?P<value>\d{1,4}(?:[.,]\d{1,2})?)(?![\d:/])"
+_NUMBER = r"(?<![\d.,:/#])(?<![^\W\u2e80-\uffef])(?<!\d[ \u00a0\u202f])(?P<value>\d{1,4}(?:[.,]\d{1,2})?)(?![\d:/])"
 
 
 def find_counts(text: str) -> Iterator[Figure]:
@@ -26,6 +29,8 @@ def find_counts(text: str) -> Iterator[Figure]:
 
 def find_durations(text: str) -> Iterator[Figure]:
     """Find lengths of time in hours and minutes."""
+    for match in _hour_and_minutes().finditer(text):
+        yield Figure("duration", match.start(), match.end(), (("duration", 60 + Decimal(match["minutes"])),))
     for match in _phrases().finditer(text):
         minutes = words()["duration_phrases"][match[0].lower()]
         yield Figure("duration", match.start(), match.end(), (("duration", Decimal(minutes)),))
@@ -33,7 +38,7 @@ def find_durations(text: str) -> Iterator[Figure]:
         for match in pattern.finditer(text):
             found = match.groupdict()
             hours, minutes = (Decimal((found.get(part) or "0").replace(",", ".")) for part in ("hours", "minutes"))
-            after = Decimal(found.get("bare") or "0")
+            after = Decimal(found.get("bare") or ("30" if found.get("and_half") else "0"))
             keys: tuple[Key, ...] = (("duration", hours * 60 + minutes + after),)
             # "07h30" may be a time of day too.
             is_time = bool(found.get("bare") or found.get("of_day")) and hours < 24 and hours == int(hours)
@@ -77,17 +82,25 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
 @lru_cache
 def _durations() -> tuple[re.Pattern[str], ...]:
-    hour, minute = (words()["durations"][unit]["words"] for unit in ("hour", "minute"))
-    joint = r"[\s,]{0,2}(?:(?:and|und|y|et|e|en|i)\s|\u05d5-?)?"
-    minutes = rf"(?P<minutes>\d{{1,3}})[\s-]?(?:{minute})(?![^\W\d_])"
-    hours = r"(?<![\d.,:/\w])(?P<hours>\d{1,3}(?:[.,]\d)?)"
+    hour, minutes = words()["durations"]["hour"]["words"], _minutes()
+    hours = r"(?<![\d.,:/])(?<![^\W\u2e80-\uffef])(?P<hours>\d{1,3}(?:[.,]\d)?)"
     return (
+        re.compile(rf"{hours}(?:時間|시간)(?P<and_half>半|반)"),
         re.compile(rf"{hours}\s?h\s?(?P<bare>[0-5]\d)(?!\d)", re.IGNORECASE),
         re.compile(rf"{hours}\s?(?P<of_day>h)(?![^\W_])(?!\s\d)", re.IGNORECASE),
-        re.compile(rf"{hours}[\s-]?(?:{hour})(?![^\W\d_])(?:{joint}{minutes})?", re.IGNORECASE),
-        re.compile(rf"(?<![\d.,:/\w]){minutes}", re.IGNORECASE),
+        re.compile(rf"{hours}[\s-]?(?:{hour}){_END}(?:{_JOINT}{minutes})?", re.IGNORECASE),
+        re.compile(rf"(?<![\d.,:/])(?<![^\W\u2e80-\uffef]){minutes}", re.IGNORECASE),
         re.compile(r"\bPT(?=\d)(?:(?P<hours>\d{1,3})H)?(?:(?P<minutes>\d{1,3})M)?\b"),
     )
+
+
+def _minutes() -> str:
+    return rf"(?P<minutes>\d{{1,3}})[\s-]?(?:{words()['durations']['minute']['words']}){_END}"
+
+
+@lru_cache
+def _hour_and_minutes() -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{words()['durations']['one_hour']}){_JOINT}{_minutes()}", re.IGNORECASE)
 
 
 @lru_cache

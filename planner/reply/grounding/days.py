@@ -36,13 +36,19 @@ _ON_WEEKDAY = re.compile(
 _USUAL_FRACTIONS = frozenset({"24/7", "1/2", "1/3", "2/3", "1/4", "3/4"})
 
 
-_WORD_BEFORE = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{2,})[.,]?\s(?:the\s)?$")
-_WEEKDAY_AFTER = re.compile(r"\s?\((?P<word>[^\W\d_]{3,})\.?\)")
+_WORD_BEFORE = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{2,})[.,]?\s(?:(?:the|dem|den|der|el|le|il|o|de)\s)?$")
+_WEEKDAY_AFTER = re.compile(r"\s?[(\uff08](?P<word>[^\W\d_]{3,}|[月火水木金土日월화수목금토일])\.?[)\uff09]")
 _WEEKDAY = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,})(?![^\W\d_])")
 """A word that may be a weekday; the short forms are other words too."""
 _WEEKDAYS = re.compile(r"(?<![^\W\d_])(?P<first>[^\W\d_]{3,9})\.?\s?[-\u2013]\s?(?P<last>[^\W\d_]{3,9})(?![^\W\d_])")
 _DATE_AFTER = re.compile(r"[.,]{0,2}\s\d{1,2}\.?\s[^\W\d_]{3}")
 _LONGEST_WORD = 24
+_BESIDE_DATES: dict[str, frozenset[int]] = {
+    word: frozenset({number})
+    for words_of in ("月火水木金土日", "월화수목금토일", ("שני", "שלישי", "רביעי", "חמישי", "שישי", "שבת", "ראשון"))
+    for number, word in enumerate(words_of)
+}
+"""Words that are weekdays beside a date only; Monday is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +254,8 @@ def _on_weekday(keys: tuple[Key, ...], match: re.Match[str], text: str) -> tuple
     before = _WORD_BEFORE.search(text, max(0, match.start() - _LONGEST_WORD), match.start())
     after = _WEEKDAY_AFTER.match(text, match.end())
     beside = [found["word"].lower() for found in (before, after) if found]
-    named = next((weekdays()[word] for word in beside if word in weekdays()), None)
+    known = weekdays() | _BESIDE_DATES
+    named = next((known[word] for word in beside if word in known), None)
     if named is None:
         return keys
     kept: list[Key] = []

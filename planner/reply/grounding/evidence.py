@@ -7,15 +7,17 @@ other people are not evidence. They are kept, so that a text can be searched for
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from turnloom.planner.reply.grounding.assertions import deeds_of, find_assertions
+from turnloom.planner.reply.grounding.assertions import stated_by
 from turnloom.planner.reply.grounding.contacts import host_of
 from turnloom.planner.reply.grounding.counts import fractions, runs
-from turnloom.planner.reply.grounding.days import coming, implied, iso_day, iso_moment, iso_month
+from turnloom.planner.reply.grounding.days import iso_day, iso_moment, iso_month
 from turnloom.planner.reply.grounding.documents import beginning, opened
+from turnloom.planner.reply.grounding.exchange import rates_in
 from turnloom.planner.reply.grounding.fields import (
     FieldScope,
     codes_of,
@@ -26,14 +28,19 @@ from turnloom.planner.reply.grounding.fields import (
     is_of_business,
     lower_codes_of,
     name_in,
+    stems_in,
 )
 from turnloom.planner.reply.grounding.figures import PERSONAL, Key, folded, visible
+from turnloom.planner.reply.grounding.flags import Flag
+from turnloom.planner.reply.grounding.implications import implied_by
+from turnloom.planner.reply.grounding.labels import beside, labels_of, stems
 from turnloom.planner.reply.grounding.lexicon import weekdays
 from turnloom.planner.reply.grounding.moments import keys_between
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Places, ResultOrigin, strings
 from turnloom.planner.reply.grounding.records import OwnRecords
-from turnloom.planner.reply.grounding.scan import claims, figures, keys_of_many, numbers_apart
+from turnloom.planner.reply.grounding.scan import claims, figures, keys_of_many, numbers_apart, small_in, spans
+from turnloom.planner.reply.grounding.zones import apart, keys_in, zones_in
 
 _READ_AT_MOST = 200_000
 """Characters of text that are searched. Text beyond that is not evidence, so that a huge result costs no more."""
@@ -41,10 +48,13 @@ _LONGEST_TEXT = 100_000
 """Characters that are searched of a single text, from its beginning."""
 _LONGEST_LIST = 60
 """Most elements of a list that are told apart by their names."""
-_TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+_CENTS = 100
+_MOST_ZONES, _MOST_FLAGS = 4, 200
+_LONGEST_PHRASE = 60
+"""Most characters of a text that speaks of one thing."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_DIGITS = re.compile(r"(?<!\d)\d{4,20}(?!\d)")
-"""The digits of an identifier, which may be said without its letters."""
+_WITH_COMMA = re.compile(r"-?(?:\d{1,3}(?:\.\d{3})+|\d+),\d\d?")
+"""A number as most of Europe writes it, such as "1.234,50"."""
 _SPOKEN = re.compile(r"\d|@|:/|\.\w|[^\0-\u024f]|&| ")
 """A text that does not match this holds no figure worth finding in a source."""
 
@@ -60,8 +70,10 @@ class Evidence:
         self._own = OwnRecords()
         self._left = _READ_AT_MOST
         self._origin = _SAID
-        self._priced: list[tuple[Decimal, EvidencePlace, bool]] = []
+        self._priced: list[tuple[Decimal, EvidencePlace, bool | None]] = []
         """The numbers of a result for which no currency was found, and whether their fields are named like money."""
+        self.flags: list[Flag] = []
+        self._zones: list[ZoneInfo] = []
         self._codes: set[str] = set()
         """The currencies that a result names."""
         self._put(("date", now.date()), "now", FieldScope())
@@ -72,13 +84,19 @@ class Evidence:
         for deed in origin.deeds:
             self._put(("deed", deed), path, FieldScope())
         result = opened(result)
-        self._walk(result, path, FieldScope(is_minor=counts_in_hundredths(result)))
+        about = frozenset(labels_of(origin.step))
+        self._zones = list(dict.fromkeys((*self._zones, *zones_in(result))))[:_MOST_ZONES]
+        for rate in rates_in(result, path):
+            self.places.exchange.append((rate, EvidencePlace(origin.step, rate.path, origin.turn, origin.age_s)))
+        for key in apart(self._now, self._zones):
+            self._put(key, path, FieldScope())
+        self._walk(result, path, FieldScope(is_minor=counts_in_hundredths(result), about=about))
         is_named = any(is_money for _, _, is_money in self._priced)
         codes = sorted(self._codes) or [UNSTATED]
         for value, place, is_money in self._priced:
             for code in codes:
                 self.places.put(("money", value, code), place)
-                if is_money or (code == UNSTATED and not is_named):
+                if is_money or (is_money is False and code == UNSTATED and not is_named):
                     self.places.add_operand(value, code, place)
 
     def add_said(self, said: Any, path: str) -> None:
@@ -91,6 +109,7 @@ class Evidence:
             self.places.said_counts |= small
             for value in small:  # a limit of "60 at most" may be compared with a price
                 self.places.add_operand(value, UNSTATED, EvidencePlace(_SAID.step, path, is_said=True))
+            self.places.said_counts |= spans(text, self._now.date())
         self._origin = _SAID
         self._walk(said, path, FieldScope(is_public=True, is_said=True))
 
@@ -148,20 +167,20 @@ class Evidence:
         """Walk an object. The currency of an amount is in a field beside it, in its name, or above."""
         is_own = not scope.is_redacted and (scope.is_own or self._own.is_own(fields))
         is_public = scope.is_public or (is_business(fields) and not scope.is_redacted)
-        scope = replace(scope, is_own=is_own, is_public=is_public)
+        about = scope.about if scope.is_said else scope.about | stems_in(fields)
+        scope = replace(scope, is_own=is_own, is_public=is_public, about=about)
         beside = codes_of(fields.values())
         if not beside and (beside := lower_codes_of(fields)):
             scope = replace(scope, is_minor=True)
-        is_any = bool(beside) and not any(field_name(key).is_money for key in fields)
+        has_money = any(field_name(key).is_money for key in fields)
+        is_any = bool(beside) and not has_money
         page = self._page(fields)
         for between in keys_between(fields):
             self._put(between, path, FieldScope())
         for key, inner in fields.items():
             inside = scope.inside(key, beside, self._origin.public, self._origin.redact)
-            is_money = inside.is_money or (
-                is_any and not (isinstance(inner, dict | list) or inside.name.is_count or inside.name.is_plain)
-            )
-            inside = replace(inside, is_money=is_money, page=page if key in self._origin.outside else scope.page)
+            inside = inside.of_value(inner, is_any=is_any, has_money=has_money)
+            inside = replace(inside, page=page if key in self._origin.outside else scope.page)
             there = f"{path}.{key}" if path else key
             self._text(key, there, inside)
             self._flag(key, inner, there, inside)
@@ -170,15 +189,13 @@ class Evidence:
     def _flag(self, key: str, value: Any, path: str, scope: FieldScope) -> None:
         """Read a policy in a field's name, such as `pets_allowed`, or what the tool says that the value means."""
         meaning = self._origin.says.get(key, {}).get(str(value))
-        is_true = _TRUTHS.get(str(value).lower())
+        if isinstance(value, bool) and not scope.is_said and len(self.flags) < _MOST_FLAGS:
+            own = tuple(labels_of(key))
+            self.flags.append(Flag(own, scope.labels[len(own) :], value, self._place(path, scope)))
         if meaning is not None:
             self._claims(meaning, path, scope)
-        elif is_true is not None:
-            for flag in find_assertions(key.replace("_", " ")):
-                *kind, polarity = flag.keys[0]
-                self._put((*kind, polarity == is_true), path, scope)
-        for deed in deeds_of(key, value):
-            self._put(("deed", deed), path, scope)
+        for known in stated_by(key, value, is_policy=meaning is None):
+            self._put(known, path, scope)
 
     def _claims(self, text: str, path: str, scope: FieldScope) -> None:
         for claim in claims(text, figures(text)):
@@ -200,22 +217,15 @@ class Evidence:
             self._put(key, path, scope)
         self.places.small |= set() if scope.is_said else {value, Decimal(round(value))}
         place = self._place(path, scope)
-        is_amount = not (name.is_count or name.is_plain)
+        is_amount = scope.is_money or not (name.is_count or name.is_plain)
         if is_amount and not scope.currencies:
-            self._priced.append((value, place, scope.is_money))
+            self._priced.append((value, place, None if scope.is_beside_money else scope.is_money))
         if scope.is_money or (is_amount and scope.currencies):
-            for code in (None, *sorted(scope.currencies)):
-                self._put(("money", value, code), path, scope)
-        for code in self._codes_of_operand(scope):
+            for amount in (value, *((value / _CENTS,) if scope.is_minor and not scope.is_money else ())):
+                for code in (None, *sorted(scope.currencies)):
+                    self._put(("money", amount, code), path, scope)
+        for code in scope.operand_codes():
             self.places.add_operand(value, code, place)
-
-    def _codes_of_operand(self, scope: FieldScope) -> list[str | None]:
-        """Return the currencies in which arithmetic may take a number; None for one that may be no money."""
-        codes: list[str | None] = [*sorted(scope.currencies)]
-        if scope.is_money:
-            return codes
-        is_amount = not (scope.name.is_count or scope.name.is_plain)
-        return [None, *codes] if is_amount else [] if scope.name.is_count else [None]
 
     def _text(self, text: str, path: str, scope: FieldScope) -> None:
         self._codes |= codes_of([text])
@@ -225,9 +235,11 @@ class Evidence:
         if not _SPOKEN.search(text):
             return
         self._left -= len(text)
-        self.places.small |= set() if scope.is_said else runs(text)
+        self.places.small |= set() if scope.is_said else small_in(text)
         if _NUMBER.fullmatch(text):
             self._number(Decimal(text), path, scope)
+        elif _WITH_COMMA.fullmatch(text):
+            self._number(Decimal(text.replace(".", "").replace(",", ".")), path, scope)
         elif day := iso_day(text):
             self._put(("date", day), path, scope)
         elif month := iso_month(text):
@@ -237,15 +249,17 @@ class Evidence:
 
     def _figures(self, text: str, path: str, scope: FieldScope) -> None:
         if moment := iso_moment(text):
-            local = moment.astimezone(self._now.tzinfo)
-            self._put(("date", local.date()), path, scope)
-            self._put(("time", local.hour, local.minute), path, scope)
+            for key in keys_in(moment, [self._now.tzinfo, *self._zones]):
+                self._put(key, path, scope)
         plain = in_digits(visible(text)[0])[0]
+        scope = replace(scope, is_prose=len(plain) > _LONGEST_PHRASE)
         found = figures(plain)
+        scope_about = scope.about
         is_public = scope.is_public or (not scope.is_private and is_of_business(plain))
         for key in (*(key for claim in claims(plain, found) for key in claim.keys), *fractions(plain)):
             self._put(key, path, scope)
         for figure in found:
+            scope = replace(scope, about=scope_about | stems(beside(plain, figure.start, figure.end)))
             is_link_of_page = figure.kind == "link" and scope.page is not None  # it is no evidence
             if not is_link_of_page and (is_public or figure.kind not in PERSONAL):
                 for key in figure.keys:
@@ -265,30 +279,14 @@ class Evidence:
 
     def _place(self, path: str, scope: FieldScope) -> EvidencePlace:
         origin = self._origin
-        return EvidencePlace(origin.step, path, origin.turn, origin.age_s, scope.page, scope.is_said)
+        return EvidencePlace(
+            origin.step, path, origin.turn, origin.age_s, scope.page, scope.is_said, scope.about, scope.is_prose
+        )
 
     def _put(self, key: Key, path: str, scope: FieldScope) -> None:
         place = self._place(path, scope)
-        for implication in (key, *self._implied(key, scope)):
+        for implication in (key, *implied_by(key, self._now.date(), is_on_page=scope.page is not None)):
             self.places.put(implication, place)
-
-    def _implied(self, key: Key, scope: FieldScope) -> tuple[Key, ...]:
-        match key:
-            case ("date", date() as day):
-                return implied(day)
-            case ("day", int() as month, int() as number) | ("weekday", int(), int() as month, int() as number):
-                day_itself = coming(month, number, self._now.date())
-                return implied(day_itself) if day_itself else ()
-            case ("money", value, str()):
-                # A price from a page does not support a bare number, which a text could say without the page.
-                return ("money", value, None), *((("number", value),) if scope.page is None else ())
-            case ("percent", value):
-                return (("number", value),)
-            case ("identifier", str() as code):
-                return tuple(
-                    key for run in _DIGITS.findall(code) for key in (("number", Decimal(run)), ("identifier", run))
-                )
-        return ()
 
     def _keep_private(self, value: str) -> None:
         self.places.small |= runs(value)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Literal
 
-from turnloom.planner.reply.grounding.labels import labels_of
+from turnloom.planner.reply.grounding.labels import labels_of, stems
 from turnloom.planner.reply.grounding.lexicon import currency_codes, spoken, words
 
 Basis = Literal["night", "total"]
@@ -21,6 +21,8 @@ _OF_PERSONS = frozenset(
 """Words beside that of a person in the name of a field."""
 _SHORTEST_CURRENCY = 3
 _CENTS, _THOUSAND = 100, 1000
+_SMALL = 100
+"""A smaller number beside an amount, in a field that is not named like money, is hardly an amount too."""
 _LAST_NAME = re.compile(r"([^.\[\]]+)(?:\[\d+\])*$")
 
 
@@ -63,12 +65,19 @@ class FieldName:
     """The minutes in one unit of a duration; 0 if it is none."""
     is_place: bool
     """Whether it is a part of an address that many people share."""
+    is_sum: bool
+    """Whether it names a sum and does not say of what."""
+
+    def of_value(self, value: Any) -> "FieldName":
+        """Return the facts about a field with this value: seats are whole, "34.50" that is available is money."""
+        is_amount = self.units == ("left",) and isinstance(value, str) and "." in value
+        return replace(self, units=(), is_count=False, is_plain=False) if is_amount else self
 
     def within(self, outer: "FieldName") -> "FieldName":
         """Return the facts about a field in an object that a field of another name has, such as `seats.economy`."""
-        if not outer.units or self.is_plain or self.is_money:
+        if not outer.units or self.is_plain or (self.is_money and not (self.is_sum and outer.is_plain)):
             return self
-        return replace(self, units=outer.units, is_count=outer.is_count, is_plain=outer.is_plain)
+        return replace(self, units=outer.units, is_count=outer.is_count, is_plain=outer.is_plain, is_money=False)
 
 
 def _parts(key: str) -> list[str]:
@@ -88,18 +97,18 @@ def field_name(key: str) -> FieldName:
     currencies = frozenset[str]().union(*(_codes_in_name(part) for part in parts))
     units = tuple(unit for unit, read in lexicon["units"].items() if not parts.isdisjoint(read["fields"]))
     minutes = next((n for part, n in lexicon["duration_fields"].items() if part in parts), 0)
-    is_contact = has("contact_fields")
+    is_contact, is_minor = has("contact_fields"), not parts.isdisjoint(lexicon["coins"])
     basis: Basis | None = "night" if has("night_fields") else "total" if has("total_fields") else None
     return FieldName(
         currencies,
         is_currency=has("currency_fields"),
-        is_money=bool(currencies) or has("money_fields") or any(part.endswith(_money_ends()) for part in parts),
+        is_money=bool(currencies) or is_minor or has("money_fields") or _ends_like_money(parts),
         is_count=has("count_fields"),
         is_private=key.lower() in lexicon["private_fields"],
         is_public=has("public_fields"),
         is_person=bool(parts - _OF_PERSONS) and parts - _OF_PERSONS <= set(lexicon["person_fields"]),
         is_business=has("business_fields"),
-        is_minor=not parts.isdisjoint(lexicon["coins"]),
+        is_minor=is_minor,
         is_thousandth=has("thousandth_fields"),
         is_percent=has("percent_fields"),
         is_said=parts <= {*lexicon["said_fields"], "amount", "max", "min", "price"} and has("said_fields"),
@@ -112,6 +121,7 @@ def field_name(key: str) -> FieldName:
         units=units,
         minutes=minutes,
         is_place=has("place_fields"),
+        is_sum=parts <= set(lexicon["total_fields"]),
     )
 
 
@@ -121,6 +131,8 @@ class FieldScope:
 
     currencies: frozenset[str] = frozenset()
     is_money: bool = False
+    is_beside_money: bool = False
+    """Whether it is a small number beside amounts, in a field that is not named like money."""
     is_private: bool = False
     is_redacted: bool = False
     is_public: bool = False
@@ -130,6 +142,10 @@ class FieldScope:
     """Whether it is in a record of the user."""
     is_said: bool = False
     page: str | None = None
+    """As in `EvidencePlace`."""
+    about: frozenset[str] = frozenset()
+    """As in `EvidencePlace`."""
+    is_prose: bool = False
     """As in `EvidencePlace`."""
     labels: tuple[str, ...] = ()
     """The stems of the words in the names of its field and of the one that holds it."""
@@ -149,9 +165,25 @@ class FieldScope:
             is_redacted=is_redacted,
             is_public=self._is_public_inside(name, is_listed=key in public) and not is_redacted,
             is_said=self.is_said or name.is_said,
-            labels=tuple(labels_of(key)) + self.labels[:_MOST_LABELS],
+            labels=(labels := tuple(labels_of(key))) + self.labels[:_MOST_LABELS],
+            about=self.about.union(labels),
             name=name.within(self.name),
         )
+
+    def of_value(self, value: Any, *, is_any: bool, has_money: bool) -> "FieldScope":
+        """Return the scope with what its value tells. `is_any`: any number here may be money; `has_money`: some is."""
+        name, is_nested = self.name.of_value(value), isinstance(value, dict | list)
+        is_money = self.is_money or (is_any and not (is_nested or name.is_count or name.is_plain))
+        is_small = isinstance(value, int | float) and abs(value) < _SMALL
+        return replace(self, name=name, is_money=is_money, is_beside_money=has_money and is_small and not is_money)
+
+    def operand_codes(self) -> list[str | None]:
+        """Return the currencies in which arithmetic may take a number; None for one that may be no money."""
+        codes: list[str | None] = [*sorted(self.currencies)]
+        if self.is_money:
+            return codes
+        is_amount = not (self.name.is_count or self.name.is_plain or self.is_beside_money)
+        return [None, *codes] if is_amount else [] if self.name.is_count else [None]
 
     def in_units(self, value: Decimal) -> Decimal:
         """Return an amount in units of its currency."""
@@ -174,6 +206,10 @@ def is_business(fields: dict[str, Any]) -> bool:
     return is_any and not any(field_name(key).is_person for key in fields)
 
 
+def _ends_like_money(parts: Iterable[str]) -> bool:
+    return any(part.endswith(_money_ends()) for part in parts)
+
+
 def _codes_in_name(part: str) -> frozenset[str]:
     """Return the currencies that a part of a field's name stands for: `usd`, `yen`, `pence`."""
     coins: dict[str, str] = words()["coins"]
@@ -185,6 +221,13 @@ def basis_of(path: str) -> Basis | None:
     """Return what the amount at a path is for, if its field's name says so."""
     last = _LAST_NAME.search(path)
     return field_name(last[1]).basis if last else None
+
+
+def period_of(path: str) -> str | None:
+    """Return the time that the amount at a path is for, if one of the names of its fields says so."""
+    parts = {part for name in re.split(r"[.\[\]0-9]+", path)[-3:] for part in _parts(name)}
+    found = [period for period, read in words()["periods_of_price"].items() if not parts.isdisjoint(read["fields"])]
+    return found[0] if len(found) == 1 else None
 
 
 def is_of_business(text: str) -> bool:
@@ -226,6 +269,13 @@ def name_in(fields: dict[str, Any]) -> str:
     texts = {key: value for key, value in fields.items() if isinstance(value, str)}
     names = [value for key, value in texts.items() if field_name(key).is_name]
     return " ".join(names or [value for value in texts.values() if len(value) < _LONGEST_NAME])
+
+
+def stems_in(fields: dict[str, Any], deep: int = 1) -> frozenset[str]:
+    """Return the stems of the words in the short texts of an object, and of the objects in it."""
+    texts = (stems(value) for value in fields.values() if isinstance(value, str) and len(value) < _LONGEST_NAME)
+    inner = (stems_in(value, deep - 1) for value in fields.values() if isinstance(value, dict) and deep)
+    return frozenset[str]().union(*texts, *inner)
 
 
 def counted(name: FieldName, value: Decimal) -> tuple[tuple[object, ...], ...]:

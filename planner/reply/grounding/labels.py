@@ -7,6 +7,8 @@ is that of a field, or of a number in a text.
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import lru_cache
+from unicodedata import combining, normalize
 
 from turnloom.planner.reply.grounding.figures import Figure, Key
 
@@ -16,8 +18,13 @@ _AFTER = re.compile(rf"[ \u00a0-](?P<first>{_WORD})(?:[ -](?P<second>{_WORD}))?"
 _BEFORE = re.compile(rf"(?P<first>{_WORD})(?:: ?| (?:of|is|was|are|von|ist|beträgt|de|es|est|של|הוא) )$")
 _LONGEST = 36
 """Most characters before a number that are searched for its label."""
+_TEXT_WORD = re.compile(r"[^\W\d_\u2e80-\uffef]{3,}")
+_RUN = re.compile(r"[\u30a0-\u30ff\u3400-\u9fff]{2,}")
+HEBREW_PREFIX = re.compile(r"^[והבלמשכ]{1,2}(?=[א-ת]{3})")
+"""What Hebrew writes together with a name: and, the, in, to, from, that, as."""
 _PART = re.compile(r"[^a-zà-ÿא-ת0-9]+")
 _SHORTEST = 2
+_AROUND = 60
 
 
 def find_labelled(text: str) -> Iterator[Figure]:
@@ -28,7 +35,7 @@ def find_labelled(text: str) -> Iterator[Figure]:
         labels = [word for found in (before, after) if found for word in found.groups() if word]
         value = Decimal(number[0].replace(",", "."))
         keys: tuple[Key, ...] = tuple(("field", stem(word), value) for word in labels)
-        if keys:
+        if keys and value != 1:  # "the red one is out of stock"
             yield Figure("label", number.start(), number.end(), keys)
 
 
@@ -38,7 +45,38 @@ def labels_of(key: str) -> Iterator[str]:
     return (stem(part) for part in parts if len(part) >= _SHORTEST)
 
 
+def stems(text: str) -> frozenset[str]:
+    """Return the stems of the words in a text, and the pairs of signs in scripts that put no blanks between words."""
+    found = {form for match in _TEXT_WORD.finditer(text) for form in _forms(match[0])}
+    return frozenset(found | {run[n : n + 2] for run in _RUN.findall(text) for n in range(len(run) - 1)})
+
+
+def beside(text: str, start: int, end: int) -> str:
+    """Return the words around a place of a text, in its line."""
+    before = text[max(0, start - _AROUND) : start].rpartition("\n")[2]
+    return f"{before} {text[end : end + _AROUND].partition(chr(10))[0]}"
+
+
+def _forms(word: str) -> Iterator[str]:
+    yield stem(word)
+    if prefix := HEBREW_PREFIX.match(word):
+        yield from (stem(word[length:]) for length in range(1, len(prefix[0]) + 1))
+
+
+def text_words(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the words of a text with their places."""
+    return ((match.start(), match.end(), match[0]) for match in _TEXT_WORD.finditer(text))
+
+
+@lru_cache(maxsize=512)
+def without_accents(text: str) -> str:
+    """Return a text without the accents of its letters."""
+    return text if text.isascii() else "".join(sign for sign in normalize("NFD", text) if not combining(sign))
+
+
+@lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """Return a word without the letters that differ between one and many."""
     plain = word.lower().replace("ä", "ae").replace("ö", "oe").replace("ü", "ue")
+    plain = without_accents(plain)
     return plain.rstrip("sne")[:10] or plain

@@ -25,6 +25,7 @@ _MONTHS = (
     "november",
     "december",
 )
+_SHORTEST_IN_FULL = 5
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
@@ -98,9 +99,10 @@ def spoken(pattern: str) -> re.Pattern[str]:
 
 def _named(keys: tuple[str, ...], first: int) -> dict[str, frozenset[int]]:
     named: dict[str, set[int]] = {}
-    for language in words()["languages"]:
+    for language in (*words()["languages"], *words()["languages_in_full"]):
         info = default_loader.get_locale(language).info
+        shortest = _SHORTEST_IN_FULL if language in words()["languages_in_full"] else 1
         for number, key in enumerate(keys, first):
-            for name in info[key]:
+            for name in (name for name in info[key] if len(name) >= shortest):
                 named.setdefault(name.lower(), set()).add(number)
     return {name: frozenset(numbers) for name, numbers in named.items()}

@@ -3,6 +3,7 @@
 A time counts where hardly any other would follow from the known times and lengths as well, as in `composition.py`.
 """
 
+import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from datetime import date, timedelta
@@ -18,6 +19,10 @@ from turnloom.planner.reply.grounding.sentences import Sentence
 _DAY = 24 * 60
 _LONGEST_STAY = 31
 _MOST_LENGTHS, _MOST_TIMES = 12, 16
+_CLOCK = re.compile(r"(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::00)?")
+_RANGE = re.compile(
+    r"(?<!\d)(?P<hour1>\d{1,2})[:h.](?P<minute1>[0-5]\d)\s?[-\u2013]\s?(?P<hour2>\d{1,2})[:h.](?P<minute2>[0-5]\d)(?!\d)"
+)
 _NEIGHBOURS = [sign * minutes for minutes in range(5, 45, 5) for sign in (1, -1)]
 _MOST_HITS = 1
 
@@ -25,6 +30,7 @@ _MOST_HITS = 1
 def keys_between(fields: Mapping[str, Any]) -> Iterator[Key]:
     """Yield the nights, with their days, and the minutes between two times that an object has."""
     moments = [iso_moment(value) for value in fields.values() if isinstance(value, str)]
+    yield from _open(fields)
     days = [iso_day(value) for value in fields.values() if isinstance(value, str)]
     for first, second in ((a, b) for a in moments for b in moments if a and b and a < b):
         yield "duration", Decimal((second - first).seconds // 60)
@@ -35,13 +41,26 @@ def keys_between(fields: Mapping[str, Any]) -> Iterator[Key]:
             yield from staying(arrival + timedelta(days=number))
 
 
-def later_day(figure: Figure, sentence: Sentence, places: Places) -> EvidencePlace | None:
+def _open(fields: Mapping[str, Any]) -> Iterator[Key]:
+    """Yield the minutes between two times of day, where an object has just two: of opening hours, of a journey."""
+    texts = [value for value in fields.values() if isinstance(value, str)]
+    clocks = [match for match in map(_CLOCK.fullmatch, texts) if match]
+    if len(clocks) == 1 + 1:
+        first, second = (int(clock["hour"]) * 60 + int(clock["minute"]) for clock in clocks)
+        yield "lasts", Decimal((second - first) % _DAY)
+    for match in filter(None, map(_RANGE.search, texts)):
+        first, second = (int(match[f"hour{n}"]) * 60 + int(match[f"minute{n}"]) for n in (1, 2))
+        yield "lasts", Decimal((second - first) % _DAY)
+
+
+def later_day(figure: Figure, sentence: Sentence, minutes: set[Decimal], places: Places) -> EvidencePlace | None:
     """Return the source of a day that is so many days after, or before, a known one.
 
     The number of days is one that the sentence counts in days. One that stands beside the known day counts too.
     """
     unit = spoken(words()["units"]["day"]["words"])
     said = sorted(int(count) for count in sentence.counts()) if unit.search(sentence.text) else []
+    said += [int(length) // _DAY for length in sorted(minutes) if length and length % _DAY == 0]
     wanted, lengths = set(figure.keys), _lengths(("count", "day"), places)
     for known, place in _days(places):
         for days in (*said, *(-days for days in said), *_beside(place, lengths)):
@@ -60,13 +79,23 @@ def later_time(figure: Figure, lengths: set[Decimal], places: Places) -> Evidenc
     known = _lengths(("duration",), places)
     for key, found in places.by_key.items():
         if key[0] == "time":
-            for minutes in (*said, *_beside(found[0], known)):
+            for minutes in (*_beside(found[0], known), *said):
                 reached[(_minute(key) + minutes) % _DAY] = found[0], minutes
     for wanted in (_minute(key) for key in figure.keys if key[0] == "time"):
-        if wanted in reached and _is_no_chance(wanted, reached):
+        if wanted in reached and (reached[wanted][1] in said or _is_no_chance(wanted, reached)):
             place, minutes = reached[wanted]
             return replace(place, path=f"{place.path} {minutes:+} min")
     return None
+
+
+def of_clock(key: Key) -> tuple[int, ...]:
+    """Return the numbers by which an hour, or a day, is spoken of alone: "at 8", "on the 12th"."""
+    match key:
+        case ("time", int() as hour, _):
+            return hour, hour % 12 or 12
+        case ("date", date() as day):
+            return (day.day,)
+    return ()
 
 
 def _minute(key: Key) -> int:
@@ -97,6 +126,13 @@ def _beside(place: EvidencePlace, lengths: dict[tuple[str, str], set[int]]) -> I
 
 def _is_no_chance(said: int, reached: Container[int]) -> bool:
     return sum((said + other) % _DAY in reached for other in _NEIGHBOURS) <= _MOST_HITS
+
+
+def between(minutes: Decimal, sentence: Sentence, places: Places) -> bool:
+    """Return whether a length of time is that between a time of the sentence and another one that is known."""
+    said = {_minute(key) for figure in sentence.figures for key in figure.keys if key[0] == "time"}
+    known = {_minute(key) for key in places.by_key if key[0] == "time"} | said
+    return any((other - one) % _DAY in (int(minutes), _DAY - int(minutes)) for one in said for other in known)
 
 
 def lasts(minutes: Decimal, places: Places) -> bool:

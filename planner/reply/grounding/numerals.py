@@ -7,6 +7,7 @@ words are in `numerals.yaml`. Ordinals are read beside a month only. A word besi
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -200,3 +201,14 @@ def _numerals() -> _Numerals:
 
 def _listed(language: dict[str, Any], key: str) -> list[str]:
     return [text.strip() for text in language.get(key, "").split(",")] if key in language else []
+
+
+def decimal_of(value: Any) -> Decimal | None:
+    """Return the number that a value of a result is, also one written as "34.50"; None if it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None

@@ -18,6 +18,8 @@ _WORD = re.compile(r"[^\W_]+")
 _INDEX = re.compile(r"\[\d+\](?=[^\[\]]*$)")
 SHORTEST_WORD = 3
 """Fewest characters of a word that names something whatever its case. Shorter ones must be capitals, such as "XL"."""
+_SHORTEST_NAME, _LONGEST_NAME = 5, 40
+_MOST_WHOLE_NAMES = 300
 _NO_NAMES = ("I", "A")
 UNSTATED = "?"
 """The currency of an amount whose whole result names none."""
@@ -38,6 +40,10 @@ class EvidencePlace:
     """The host of the page that says it: empty if the host is unknown, None if the value is not from a page."""
     is_said: bool = False
     """Whether only the user has said it, here or in an argument that the result repeats."""
+    about: frozenset[str] = field(default=frozenset(), compare=False)
+    """The stems of the words around it: in the names of its fields, in the texts of its object, beside it in a text."""
+    is_prose: bool = field(default=False, compare=False)
+    """Whether it stands in a longer text, which may speak of several things."""
 
     @property
     def rank(self) -> int:
@@ -89,6 +95,16 @@ class Operand:
         return f"{self.place.step}/{self.place.turn}/{_INDEX.sub('[]', self.place.path)}"
 
 
+@dataclass(frozen=True, slots=True)
+class ExchangeRate:
+    """The amount in another currency that one unit of a currency is worth."""
+
+    of: str
+    to: str
+    rate: Decimal
+    path: str
+
+
 Element = tuple[str, str | None, str]
 """An object in a list: step, turn and path."""
 
@@ -104,7 +120,11 @@ class Places:
     """The sums of the different numbers without a currency that the elements of a list have, by column."""
     named: dict[str, set[Element]] = field(default_factory=dict)
     """Word of a name -> the elements that have it, if not all of their list do."""
+    whole_names: dict[str, set[Element]] = field(default_factory=dict)
+    """Name of several words, in lower case -> the elements that have it."""
 
+    exchange: list[tuple[ExchangeRate, EvidencePlace]] = field(default_factory=list)
+    """The exchange rates of results."""
     small: set[Decimal] = field(default_factory=set)
     """Every number of up to three digits that stands in a result, and the lengths of lists."""
     said_counts: set[Decimal] = field(default_factory=set)
@@ -147,6 +167,10 @@ class Places:
 
         A word of a name counts for every element that has it anywhere, so that it never excludes one that it fits.
         """
+        for element, name in names.items():
+            is_whole = _SHORTEST_NAME <= len(name) <= _LONGEST_NAME and " " in name.strip()
+            if is_whole and len(self.whole_names) < _MOST_WHOLE_NAMES:
+                self.whole_names.setdefault(name.lower().strip(), set()).add(element)
         texts = {element: set(_words(_spoken(inside))) for element, inside in elements.items()}
         for word in {word for name in names.values() for word in _words(name)}:
             having = {element for element, inside in texts.items() if word in inside}

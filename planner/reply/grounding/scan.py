@@ -1,17 +1,19 @@
 """Read the figures of all kinds in a text. The order of the scanners keeps one kind from being taken for another."""
 
+from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 
 from turnloom.planner.reply.grounding.amounts import find_amounts
 from turnloom.planner.reply.grounding.assertions import find_assertions
 from turnloom.planner.reply.grounding.contacts import find_documents, find_identifiers, find_links, find_phones
-from turnloom.planner.reply.grounding.counts import find_counts, find_durations, find_small, small_numbers
-from turnloom.planner.reply.grounding.days import find_days, find_weekdays
+from turnloom.planner.reply.grounding.counts import find_counts, find_durations, find_small, runs, small_numbers
+from turnloom.planner.reply.grounding.days import coming, find_days, find_weekdays
 from turnloom.planner.reply.grounding.figures import Figure, Key, Scanner, find, visible, without
 from turnloom.planner.reply.grounding.labels import find_labelled
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.times import find_times
+from turnloom.planner.reply.grounding.zones import known_zones
 
 _SCANNERS: tuple[Scanner, ...] = (
     find_links,
@@ -45,6 +47,32 @@ def numbers_apart(text: str) -> set[Decimal]:
     return small_numbers(without(plain, [figure for figure in figures(plain) if figure.kind in ("date", "time")]))
 
 
+def small_in(text: str) -> set[Decimal]:
+    """Return the numbers of up to three digits in a text that are no part of a date, a time, a link or a code."""
+    plain = in_digits(visible(text)[0])[0]
+    apart = [one for one in figures(plain) if one.kind in ("date", "time", "link", "email", "phone", "identifier")]
+    return runs(without(plain, apart))
+
+
+def spans(text: str, today: date) -> set[Decimal]:
+    """Return the nights, and the days, between the two dates that a text has, if it has two."""
+    found = [figure.keys[0] for figure in figures(in_digits(visible(text)[0])[0]) if figure.kind == "date"]
+    days = [_day(key, today) for key in found]
+    if len(days) != 2 or not (days[0] and days[1]):
+        return set()
+    nights = abs((days[1] - days[0]).days)
+    return {Decimal(nights), Decimal(nights + 1)} if nights else set()
+
+
+def _day(key: Key, today: date) -> date | None:
+    match key:
+        case ("date", date() as day):
+            return day
+        case ("day", int() as month, int() as number) | ("weekday", int(), int() as month, int() as number):
+            return coming(month, number, today)
+    return None
+
+
 @lru_cache(maxsize=256)
 def keys_of_many(text: str) -> tuple[Key, ...]:
     """Return the keys of what a text says that is read for many replies, such as a persona. The result is cached."""
@@ -56,3 +84,4 @@ def keys_of_many(text: str) -> tuple[Key, ...]:
 def prepare() -> None:
     """Load the words and compile the patterns, so that the first text of a process does not wait for them."""
     figures("Fri 5 May 2026: 1 euro")
+    known_zones()

@@ -19,7 +19,8 @@ _AFTER_DIGIT = (
     r"|Es|Ich|Wir|Sie|Möchten|Soll|El|La|Los|Las|Le|Les|Je|Nous|Vous|Il)\b)"
 )
 SENTENCE_END = re.compile(
-    rf"(?:(?<![\d\s])(?<!\b\w)\.|[!?…]|{_AFTER_DIGIT})[{re.escape(CLOSING)}]*\s+|[。\uff01\uff1f]\s*|\n+", re.MULTILINE
+    rf"(?:(?<![\d\s])(?<!\b\w)\.|(?<=°[CF])\.|[!?…]|{_AFTER_DIGIT})[{re.escape(CLOSING)}]*\s+|[。\uff01\uff1f]\s*|\n+",
+    re.MULTILINE,
 )
 """The end of a sentence. A full stop after a space or a single letter does not count, as in initials. Nor does one
 after a digit, as in dates, unless the digits are an amount's, or a common word begins behind it."""
@@ -31,6 +32,7 @@ _CLOSE_AFTER = 16
 _CLAUSE_END = re.compile(r"[,;:.!?()\n](?:\s|$)| - | \u2013 ")
 _CALCULATIONS = ("sums", "differences", "shares")
 _SIGN = re.compile(r"\s=\s|(?<![\w.,])[\d.,]{1,12} ?[x\u00d7*+÷] ?[^\s\w]?\d")
+_ITEM = re.compile(r"^ {0,4}(?:[-*\u2022\u30fb]|\d{1,2}[.)]) ?(?=\S)", re.MULTILINE)
 Direction = Literal["near", "up", "down"]
 
 
@@ -74,6 +76,29 @@ class Sentence:
         start, end = max(self.start, figure.start - _BEFORE), min(self.end, figure.end + _CLOSE_AFTER)
         return spoken(words()[name]).search(self.whole, start, end) is not None
 
+    def is_limit(self, figure: Figure) -> bool:
+        """Return whether the words before a figure compare something with it, such as "over the 90"."""
+        return _limits().search(self.whole, max(self.start, figure.start - _BEFORE), figure.start) is not None
+
+    @property
+    def is_item(self) -> bool:
+        """Whether it is an item of a list."""
+        return _ITEM.match(self.text) is not None
+
+    def lists(self) -> int:
+        """Return the number of the items that the whole text lists in lines of their own."""
+        return len(_ITEM.findall(self.whole))
+
+    def period(self, figure: Figure) -> str | None:
+        """Return the time that an amount is said to be for by the words right behind it, such as "a month"."""
+        after = _up_to_clause(self.whole[figure.end : min(self.end, figure.end + _BEFORE)])
+        found = [
+            (match.start(), period)
+            for period, read in words()["periods_of_price"].items()
+            if (match := spoken(f"(?:{words()['per']})(?:{read['words']})").search(after))
+        ]
+        return min(found)[1] if found else None
+
     def counts(self) -> set[Decimal]:
         """Return the small numbers in it that are no part of a date, a time or a link, and its whole larger ones."""
         apart = [figure for figure in self.figures if figure.kind != "number"]
@@ -89,6 +114,14 @@ class Sentence:
             (end for end in ends if end > start), default=self.end
         )
 
+    def clauses(self) -> Iterator[tuple[int, int]]:
+        """Yield the places of its clauses."""
+        start = self.start
+        for end in [*(match.end() for match in _clauses().finditer(self.whole, self.start, self.end)), self.end]:
+            if end > start:
+                yield start, end
+            start = end
+
     def percents(self) -> set[Decimal]:
         """Return the percentages in it, and those that words such as "half" stand for."""
         keys = [key for figure in self.figures if figure.kind == "percent" for key in figure.keys]
@@ -98,7 +131,7 @@ class Sentence:
     def parts(self) -> Iterator[tuple[Decimal, Decimal]]:
         """Yield the numbers of which one is said to be a part of the other, such as 19 of 25."""
         for match in _parts().finditer(self.text):
-            part, whole = (Decimal(match[name]) for name in ("part", "whole"))
+            part, whole = (Decimal(match[name].replace(",", ".")) for name in ("part", "whole"))
             if 0 < part < whole:
                 yield part, whole
 
@@ -171,11 +204,19 @@ def _hedges() -> dict[Direction, re.Pattern[str]]:
 
 
 @lru_cache
+def _limits() -> re.Pattern[str]:
+    lexicon = words()
+    return re.compile(
+        rf"(?<![^\W\d_])(?:{lexicon['limits']})(?: (?:{lexicon['limit_joints']})){{0,3}} ?$", re.IGNORECASE
+    )
+
+
+@lru_cache
 def _parts() -> re.Pattern[str]:
-    of = words()["part_joints"]
-    return re.compile(rf"(?<![\d.,])(?P<part>\d{{1,6}}) ?(?:{of}) ?(?P<whole>\d{{1,6}})(?![\d.,]\d)", re.IGNORECASE)
+    of, number = words()["part_joints"], r"\d{1,6}(?:[.,]\d{1,2})?"
+    return re.compile(rf"(?<![\d.,])(?P<part>{number}) ?(?:{of}) ?(?P<whole>{number})(?![\d.,]\d)", re.IGNORECASE)
 
 
 @lru_cache
 def _clauses() -> re.Pattern[str]:
-    return re.compile(rf"[,;:()](?=\s)|(?<![^\W\d_])(?:{words()['clause_joints']})(?![^\W\d_])", re.IGNORECASE)
+    return re.compile(rf"[,;:().](?=\s)|(?<![^\W\d_])(?:{words()['clause_joints']})(?![^\W\d_])", re.IGNORECASE)

@@ -8,10 +8,12 @@ from typing import Literal
 from turnloom.planner.reply.grounding.arithmetic import Derived, KnownAmounts, derive, derive_percent, is_rounded
 from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_in
 from turnloom.planner.reply.grounding.evidence import Evidence
-from turnloom.planner.reply.grounding.fields import Basis, basis_of
+from turnloom.planner.reply.grounding.exchange import exchanged
+from turnloom.planner.reply.grounding.fields import Basis, basis_of, period_of
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
 from turnloom.planner.reply.grounding.moments import later_day, later_time
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Operand
+from turnloom.planner.reply.grounding.relevance import things_named
 from turnloom.planner.reply.grounding.sentences import Sentence
 
 Reason = Literal["no_source", "personal", "page", "said", "basis", "other", "policy", "deed"]
@@ -20,6 +22,7 @@ _BOUND = frozenset({"money", "number", "percent", "time"})
 _COMPUTES = ("sums", "differences", "shares", "additions")
 """Words behind which an amount that belongs to something else may be the result of a calculation."""
 _MOST_SAID = 12
+_FEW = 4
 _ONE = Decimal(1)
 TODAY = "now"
 """The path of today's date."""
@@ -40,6 +43,10 @@ class Context:
     """As many values as arithmetic is still sought for in the text."""
     lengths: set[Decimal]
     """The lengths of time that the sentence states, in minutes."""
+    topic: list[Mention]
+    """The names in it, or else the last ones before it."""
+    days: list[Mention]
+    """The days in it that name elements."""
 
     def elements(self, figure: Figure) -> frozenset[Element]:
         """Return the elements of lists that a figure is said of."""
@@ -65,10 +72,12 @@ def support(figure: Figure, context: Context) -> EvidencePlace | Reason:
     is_computed = reason != "other" or any(context.sentence.says(kind) for kind in _COMPUTES)
     if later := _later(figure, context):
         return later
+    if figure.kind == "money" and (place := exchanged(figure, context.sentence.figures, context.evidence.places)):
+        return place
     derived = _derived(figure, context) if is_computed and next(context.tries, None) else None
     if derived is None:
-        is_offered = figure.kind == "date" and context.sentence.is_question and context.sentence.says("offers")
-        return IDIOM if is_offered else reason
+        is_offer = context.sentence.is_question and context.sentence.says("offers")
+        return IDIOM if is_offer and figure.kind in ("date", "time") else reason
     return replace(derived.place, path=derived.path)
 
 
@@ -107,14 +116,20 @@ def _fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> E
     """Return the first place that fits what the sentence says of a figure, or why none does."""
     elements = context.elements(figure)
     bound = [place for place in places if fits(place, elements)]
+    if figure.kind in _BOUND and (on := elements_of(figure, context.sentence, context.days)):
+        on_day = [place for place in bound if place.is_prose or fits(place, on)]
+        bound = on_day if bound else [place for place in places if is_in(place, on)]
     if not bound:
         return "other"
     facts = [place for place in bound if not place.is_said]
-    is_asked = figure.kind != "money" or context.sentence.says_beside("user_figures", figure)
+    sentence = context.sentence
+    is_asked = figure.kind != "money" or sentence.says_beside("user_figures", figure) or sentence.is_limit(figure)
     if not facts and not is_asked:
         return "said"
     basis = context.basis(figure)
     same = [place for place in facts or bound if basis is None or basis_of(place.path) in (None, basis)]
+    if figure.kind == "money" and (period := sentence.period(figure)):
+        same = [place for place in same if period_of(place.path) in (None, period)]
     return same[0] if same else "basis"
 
 
@@ -123,7 +138,7 @@ def _later(figure: Figure, context: Context) -> EvidencePlace | None:
     places = context.evidence.places
     match figure.kind:
         case "date":
-            return later_day(figure, context.sentence, places)
+            return later_day(figure, context.sentence, context.lengths, places)
         case "time":
             return later_time(figure, context.lengths, places)
     return None
@@ -155,8 +170,15 @@ def _is_whole_of(value: Decimal, operand: Operand) -> bool:
     return operand.code is None and operand.value != value and round(operand.value) == value
 
 
+def _pairs(sentence: Sentence) -> Iterator[tuple[Decimal, Decimal]]:
+    """Yield what a sentence says has grown or shrunk, in both ways, if it has few numbers."""
+    counts = sorted(sentence.counts())
+    if len(counts) <= _FEW and sentence.says("differences"):
+        yield from ((abs(one - other), other) for one in counts for other in counts if one != other and other)
+
+
 def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmounts:
-    named = frozenset(element for mention in context.named for element in mention.elements)
+    named = frozenset(element for mention in context.topic for element in mention.elements)
     stated = {operand.value for operand in context.told}
     amount = [operand for operand in amounts if operand.value in stated or is_in(operand.place, named)]
     derived = [operand for operand in context.told if operand not in amount and operand.code != "%"]
@@ -166,6 +188,8 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         # What is told comes first, because not all of the others are tried.
         amounts=[*told, *(operand for operand in amounts if operand not in amount)],
         told=told,
+        things=things_named(context.sentence.text, [one for one in amounts if not one.place.is_said]),
+        references=[*list(context.told)[-4:], *(one for one in amounts if one.place.is_said)][:6],
         counts=frozenset(context.sentence.counts()),
         known_counts=frozenset(value for unit in ("night", "guest", "adult") for value in known.values("count", unit))
         | {count for count in known.said_counts if count <= _MOST_SAID},
@@ -173,9 +197,10 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         is_addition=context.sentence.says("additions"),
         is_difference=context.sentence.says("differences") or context.sentence.says("user_figures"),
         is_share=context.sentence.says("shares"),
-        parts=frozenset(context.sentence.parts()),
+        parts=frozenset((*context.sentence.parts(), *_pairs(context.sentence))),
         percents=frozenset(context.sentence.percents()),
         known_percents=frozenset(known.values("percent")),
+        stated=frozenset(stated),
         basis=context.basis(figure),
         is_free=all(place.is_said for place in known.of(_keys(figure, context.sentence))),
         is_worded=context.sentence.calculates,

@@ -21,6 +21,10 @@ _HEURES = re.compile(r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?h(?:\s?(?P<minute>
 """A time of day as French writes it, where a word before it says that it is no duration."""
 _CLOCK = re.compile(r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?uhr(?:\s(?P<minute>[0-5]\d)(?!\d))?", re.IGNORECASE)
 _HOUR = re.compile(r"(?<![\d:.,/])(?P<hour>1?\d)\s?(?P<half>[ap])\.?m\b\.?", re.IGNORECASE)
+_CJK = re.compile(
+    r"(?P<half>午前|午後|오전|오후)?\s?(?<![\d.,:])(?P<hour>[01]?\d|2[0-4])\s?[時시点](?![間간])"
+    r"(?:\s?(?:(?P<minute>[0-5]?\d)\s?[分분]|(?P<half_past>半|반)))?"
+)
 _QUARTERS = {"half_past": 30, "half_to": -30, "quarter_past": 15, "quarter_to": -15}
 """Words of `words.yaml` before an hour, and the minutes that they add to it."""
 
@@ -48,6 +52,14 @@ def _exact(match: re.Match[str]) -> tuple[Key, ...]:
     return time_keys(found["hour"], found.get("minute") or "0", found.get("half"))
 
 
+def _east_asian(match: re.Match[str]) -> tuple[Key, ...]:
+    minute = 30 if match["half_past"] else int(match["minute"] or 0)
+    half = "p" if match["half"] in ("午後", "오후") else "a" if match["half"] else None
+    if half is None:
+        return (("time", int(match["hour"]) % 24, minute),)
+    return time_keys(match["hour"], str(minute), half)
+
+
 def _about(minutes: int) -> Read:
     """Return a reader of a spoken hour, and so many minutes after it."""
 
@@ -73,6 +85,7 @@ def _patterns() -> tuple[tuple[re.Pattern[str], Read], ...]:
     before = {name: re.compile(rf"(?<![^\W\d_])(?:{clock[name]})\s{hour}", re.IGNORECASE) for name in _QUARTERS}
     return (
         (_TIME, _exact),
+        (_CJK, _east_asian),
         (_POINT, _exact),
         (
             re.compile(rf"(?:{clock['half_past']})\s(?:{clock['midnight']})", re.IGNORECASE),

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from turnloom.planner.reply.grounding import Evidence, ResultOrigin
+from turnloom.planner.reply.grounding import Evidence, ResultOrigin, check
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 CHECK_IN, CHECK_OUT = date(2026, 12, 4), date(2026, 12, 6)
@@ -40,6 +40,15 @@ class Said:
 
     kind: str
     text: str
+
+
+def refused(text: str, *results: Any, said: str = "") -> list[str]:
+    """Return what must not be said of a text, after what the user has said and some results."""
+    given = Evidence(NOW)
+    given.add_said(said, "message")
+    for number, result in enumerate(results):
+        given.add_result(result, ResultOrigin(f"s{number}"))
+    return [found.text for found in check(text, given).violations]
 
 
 def evidence() -> Evidence:

@@ -1,10 +1,10 @@
 """Results of tools that declare nothing: JSON in texts, fields in any language, records of the user."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
+from tests.planner.reply.grounding.replies import refused
 from turnloom.planner.reply.grounding import Evidence, ResultOrigin, check
 
 NOW = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
@@ -15,15 +15,6 @@ PROFILE = {
     "orders": ["#W6750959"],
 }
 ORDER = {"order_id": "#W6750959", "address": {"street": "476 Maple Drive", "zip": "10093"}}
-
-
-def refused(text: str, *results: Any, said: str = "") -> list[str]:
-    """Return what must not be said of a text, after what the user has said and some results."""
-    evidence = Evidence(NOW)
-    evidence.add_said(said, "message")
-    for number, result in enumerate(results):
-        evidence.add_result(result, ResultOrigin(f"s{number}"))
-    return [found.text for found in check(text, evidence).violations]
 
 
 @pytest.mark.parametrize("said", ["I am Yusuf Li, zip code 91148.", "My e-mail is yusuf.li@example.com"])
@@ -55,6 +46,31 @@ def test_a_text_that_is_json_is_read_as_what_it_holds() -> None:
     assert refused("HAT136 costs $152.", result) == []
     assert refused("HAT136 costs $169.", result) == ["$169"]
     assert refused("HAT136 costs $162.", "[" * 400 + "]" * 400, result) == ["$162"]
+
+
+def test_a_number_with_a_decimal_comma_is_a_number() -> None:
+    """Half of Europe writes prices so, also in results."""
+    menu = {"devise": "EUR", "plats": [{"nom": "Soupe", "prix": "6,90"}, {"nom": "Menu", "prix": "1.213,50"}]}
+
+    assert refused("La soupe coûte 6,90 €. Le menu coûte 1.213,50 €.", menu) == []
+    assert refused("La soupe coûte 6,80 €.", menu) == ["6,80 €"]
+
+
+def test_a_field_s_unit_is_that_of_its_parts() -> None:
+    """A total within a length is a length; an area is in square kilometres; a probability is in per cent."""
+    lake = {"shore_length_km": {"total": 273}, "area_km2": 536, "precip_prob": 90}
+
+    assert refused("The shore is 273 km long, the lake covers 536 km², and the chance of rain is 90%.", lake) == []
+    assert "283 km" in refused("The shore is 283 km long.", lake)
+    assert refused("The chance of rain is 80%.", lake) == ["80%"]
+
+
+def test_what_is_available_may_be_an_amount() -> None:
+    """Seats that are available are whole; with cents it is money."""
+    account = {"currency": "USD", "balance": "2184.37", "available": "2034.37"}
+
+    assert refused("Of $2,184.37, $2,034.37 is available.", account) == []
+    assert refused("Of $2,184.37, $2,134.37 is available.", account) == ["$2,134.37"]
 
 
 @pytest.mark.parametrize("field", ["preis_pro_nacht", "menu", "monthly", "precio_mes", "gesamtpreis", "prix"])
@@ -112,3 +128,19 @@ def test_today_is_no_other_day() -> None:
     """Today's date may be said as today's, not as that of something else."""
     assert refused("Today is 20 November.", {"due": "2026-11-30"}) == []
     assert refused("Please pay by 20 November.", {"due": "2026-11-30"}) == ["20 November"]
+
+
+def test_an_amount_of_a_month_is_not_one_of_a_year() -> None:
+    """The name of a field says what its amount is for. A night is a day."""
+    insurance = {"monthly_premium": 18.9, "parking_per_night": 16, "currency": "EUR"}
+
+    assert refused("It is €18.90 a month, and parking is €16 a day.", insurance) == []
+    assert refused("It is €18.90 a year.", insurance) == ["€18.90"]
+
+
+def test_a_figure_belongs_to_the_day_that_its_sentence_names() -> None:
+    """A day names what happens then, as a name does."""
+    weather = {"days": [{"date": "2026-12-05", "rain_pct": 75}, {"date": "2026-12-06", "rain_pct": 30}]}
+
+    assert refused("On Saturday rain is likely (75%).", weather) == []
+    assert refused("On Sunday rain is likely (75%).", weather) == ["75%"]

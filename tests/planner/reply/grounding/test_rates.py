@@ -11,9 +11,10 @@ MOST_REFUSED = 0.03
 FEWEST_CAUGHT = 0.9
 MOST_REFUSED_FRESH = 0.05
 FEWEST_CAUGHT_FRESH = 0.8
-MOST_REFUSED_OTHERS = 0.2
+MOST_REFUSED_OTHERS = 0.12
 FEWEST_CAUGHT_OTHERS = 0.67
-"""What the rules reach so far with other writers' replies. The aim is that of the fresh ones."""
+"""What the rules reach so far with other writers' replies. The aim is that of the fresh ones. The last two of the seven
+sets came when the rules had learnt from the others: of the five, fewer than a tenth were refused."""
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,88 @@
+"""Bills: a figure that adds up the amounts of the things that its sentence names.
+
+In "the family room with parking comes to 924" the room and the parking are named, so few other sums could be meant:
+each thing counts once, so many times as there are nights or people, less a discount that is named. What is left of an
+amount that the user or the text has stated is found too.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import combinations, islice, product
+
+from turnloom.planner.reply.grounding.composition import LARGEST, neighbours
+from turnloom.planner.reply.grounding.places import Operand
+
+_MOST_BILLS = 1500
+_MOST_FACTORS = 6
+_MOST_REFERENCES = 6
+_CENTS = 100
+CHANCE = 0.35
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """A sum of multiples of amounts."""
+
+    value: Decimal
+    parts: tuple[tuple[Operand, int], ...]
+    suffix: str = ""
+
+    @property
+    def path(self) -> str:
+        """The arithmetic over the paths of its sources."""
+        parts = (one.place.path + (f" * {count}" if count > 1 else "") for one, count in self.parts)
+        return " + ".join(parts) + self.suffix
+
+
+def billed(
+    value: Decimal,
+    things: Sequence[Sequence[Operand]],
+    counts: Iterable[Decimal],
+    percents: Iterable[Decimal],
+    references: Sequence[Operand],
+    chance: float = CHANCE,
+) -> Bill | None:
+    """Return a bill that gives a value, and that would give few of its neighbours; None if there is none."""
+    if value >= LARGEST:
+        return None
+    whole = [int(count) for count in counts if 1 < count == int(count)]
+    factors = list(dict.fromkeys([1, *whole, *(one * other for one, other in combinations(whole, 2))]))[:_MOST_FACTORS]
+    bills = list(islice(_bills(things, factors), _MOST_BILLS))
+    single = [Bill(one.value * count, ((one, count),)) for thing in things for one in thing for count in factors]
+    beside = neighbours(value)
+    reached: dict[int, Bill] = {}
+    percents = list(percents)
+    less = list(_less(single, percents))
+    for step in (bills, less, _left([*single, *less], references), _less(bills, percents), _left(bills, references)):
+        for bill in step:
+            reached.setdefault(round(bill.value * _CENTS), bill)
+        if sum(int(other * _CENTS) in reached for other in beside) > chance * len(beside):
+            return None
+        if found := reached.get(int(value * _CENTS)):
+            return found
+    return None
+
+
+def _bills(things: Sequence[Sequence[Operand]], factors: Sequence[int]) -> Iterator[Bill]:
+    for size in range(2, len(things) + 1):
+        for chosen in combinations(things, size):
+            for meant in product(*chosen):
+                if len({one.place for one in meant}) < size:
+                    continue
+                for times in product(factors, repeat=size):
+                    if sum(count > 1 for count in times) < 3:
+                        parts = tuple(zip(meant, times, strict=True))
+                        yield Bill(sum((one.value * count for one, count in parts), Decimal()), parts)
+
+
+def _less(bills: Iterable[Bill], percents: Iterable[Decimal]) -> Iterator[Bill]:
+    for bill in bills:
+        for percent in percents:
+            yield Bill(bill.value * (100 - percent) / 100, bill.parts, f" - {percent:.4g} %")
+
+
+def _left(bills: Iterable[Bill], references: Iterable[Operand]) -> Iterator[Bill]:
+    for bill in bills:
+        for reference in references:
+            yield Bill(abs(bill.value - reference.value), bill.parts, f" - {reference.place.path}")

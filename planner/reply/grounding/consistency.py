@@ -1,0 +1,84 @@
+"""Consistency: two amounts of a sentence of which one is said to follow from the other by a count.
+
+In "690 a night, so 2,070 for the stay" one is a multiple of the other. If it is none, one of them is wrong, wherever it
+may come from.
+"""
+
+from collections.abc import Collection, Iterator
+from decimal import Decimal
+from itertools import pairwise
+
+from turnloom.planner.reply.grounding.figures import Figure
+from turnloom.planner.reply.grounding.lexicon import spoken, words
+from turnloom.planner.reply.grounding.sentences import Sentence
+
+_MOST = 60
+_NEAR = Decimal("0.006")
+_ROUNDED = Decimal("0.04")
+_FARTHEST = 60
+_AROUND, _CLOSE = 24, 20
+
+
+def unrelated(sentence: Sentence) -> Iterator[Figure]:
+    """Yield the amounts of a sentence that should be multiples or shares of the ones before them, and are not."""
+    money = [figure for figure in sentence.figures if figure.kind == "money"]
+    for first, second in pairwise(money):
+        between = sentence.whole[first.end : second.start]
+        follows = spoken(words()["so"]).search(between)
+        around = f"{between}\n{sentence.whole[second.end : min(sentence.end, second.end + _AROUND)]}"
+        compares = any(spoken(words()[kind]).search(around) for kind in ("not_so", "differences", "limits"))
+        if not follows or len(between) > _FARTHEST or compares or _is_sum(second, money):
+            continue
+        is_rounded = sentence.rounding(second) is not None or sentence.rounding(first) is not None
+        if spoken(words()["shares"]).search(around) and not _is_multiple(first, second, is_rounded=is_rounded):
+            yield second
+
+
+def not_apart(sentence: Sentence, limits: Collection[Decimal]) -> Iterator[Figure]:
+    """Yield the one of three amounts of a sentence that should be the difference of the others, and is not.
+
+    `limits` are amounts that the user has named; one of the others may be compared with them.
+    """
+    money = [figure for figure in sentence.figures if figure.kind == "money"]
+    if len(money) != 3 or len({_code(figure) for figure in money}) > 1:
+        return
+    low, middle, high = sorted(map(_value, money))
+    is_rounded = any(sentence.rounding(figure) for figure in money)
+    if low + middle == high or is_rounded or not low:
+        return
+    compared = [figure for figure in money if _is_compared(sentence, figure)]
+    if len(compared) == 1:
+        apart = {abs(_value(figure) - limit) for figure in money if figure is not compared[0] for limit in limits}
+        yield from compared if _value(compared[0]) not in apart else ()
+
+
+def _is_compared(sentence: Sentence, figure: Figure) -> bool:
+    """Return whether the words right behind an amount say that it is a difference, as in "54 below"."""
+    after = sentence.whole[figure.end : min(sentence.end, figure.end + _CLOSE)].lstrip()
+    found = spoken(words()["apart"]).match(after)
+    return found is not None and not after[found.end() :].lstrip()[:1].isdigit()
+
+
+def _code(figure: Figure) -> object:
+    return figure.keys[0][2] if len(figure.keys[0]) > 2 else None
+
+
+def _is_sum(last: Figure, money: list[Figure]) -> bool:
+    values = [_value(figure) for figure in money[: money.index(last)]]
+    return len(values) > 1 and _value(last) in (sum(values[-2:], Decimal()), sum(values, Decimal()))
+
+
+def _value(figure: Figure) -> Decimal:
+    return next((key[1] for key in figure.keys if isinstance(key[1], Decimal)), Decimal())
+
+
+def _is_multiple(first: Figure, second: Figure, *, is_rounded: bool) -> bool:
+    one, other = _value(first), _value(second)
+    if not (one and other):
+        return True
+    small, large = sorted((one, other))
+    count = round(large / small)
+    # A share is rounded to a cent, or to a whole unit if it has no cents.
+    unit = Decimal("0.006") if small != int(small) else Decimal("0.51")
+    near = max(unit * count, large * _ROUNDED if is_rounded else Decimal())
+    return 1 <= count <= _MOST and abs(large - small * count) <= near

@@ -1,0 +1,26 @@
+"""A clause may not contradict a field that is true or false, in the words of its name."""
+
+import pytest
+
+from tests.planner.reply.grounding.replies import refused
+
+BILL = {"autopay": False, "card": {"name": "Visa", "blocked": False}, "installments": {"allowed": True}}
+
+
+@pytest.mark.parametrize(
+    "reply", ["Autopay is off.", "The card is not blocked.", "Installments are allowed.", "It ran."]
+)
+def test_what_a_flag_says_may_be_said(reply: str) -> None:
+    """A word such as "off" denies."""
+    assert refused(reply, BILL) == []
+
+
+@pytest.mark.parametrize("reply", ["Autopay is on.", "The card is blocked.", "Installments are not allowed."])
+def test_the_opposite_may_not(reply: str) -> None:
+    """A usual name of a flag, such as `allowed`, counts beside the name of the field around it."""
+    assert refused(reply, BILL)
+
+
+def test_a_condition_states_nothing() -> None:
+    """What holds in some cases is no contradiction."""
+    assert refused("If the card is blocked, call us.", BILL) == []
