@@ -3,7 +3,7 @@
 Either may be one that nobody has named before, such as "one euro": the rate holds for any amount.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from itertools import islice
 from typing import Any
@@ -22,10 +22,10 @@ _PRECISION = Decimal("0.01")
 
 def rates_in(result: Any, path: str = "") -> list[ExchangeRate]:
     """Return the exchange rates of a result: `{"base": "USD", "rates": {"EUR": 0.92}}`, `{"from", "to", "rate"}`."""
-    return list(islice(_rates(result, path, (), _DEEPEST), _MOST_RATES))
+    return list(islice(_rates(result, path, None, _DEEPEST), _MOST_RATES))
 
 
-def exchanged(figure: Figure, others: list[Figure], places: Places) -> EvidencePlace | None:
+def exchanged(figure: Figure, others: Iterable[Figure], places: Places) -> EvidencePlace | None:
     """Return the place of a rate by which an amount and another one of its sentence are worth the same."""
     for rate, place in places.exchange:
         for other in others:
@@ -49,7 +49,7 @@ def _is_near(value: Decimal, said: Decimal) -> bool:
     return abs(value - said) * 2 <= min(Decimal(1).scaleb(exponent), said * _PRECISION)
 
 
-def _rates(value: Any, path: str, pair: tuple[str, ...], deep: int) -> Iterator[ExchangeRate]:
+def _rates(value: Any, path: str, pair: tuple[str, str] | None, deep: int) -> Iterator[ExchangeRate]:
     """Yield rates. `pair`: the two currencies that an object around it names."""
     if deep and isinstance(value, list):
         for number, inner in enumerate(value):

@@ -56,8 +56,8 @@ def small_in(text: str) -> set[Decimal]:
 
 def spans(text: str, today: date) -> set[Decimal]:
     """Return the nights, and the days, between the two dates that a text has, if it has two."""
-    found = [figure.keys[0] for figure in figures(in_digits(visible(text)[0])[0]) if figure.kind == "date"]
-    days = [_day(key, today) for key in found]
+    found = [figure for figure in figures(in_digits(visible(text)[0])[0]) if figure.kind == "date"]
+    days = [_day(figure.keys[0], today) if figure.keys else None for figure in found]  # 31 February has no key
     if len(days) != 2 or not (days[0] and days[1]):
         return set()
     nights = abs((days[1] - days[0]).days)
