@@ -37,7 +37,7 @@ def written(body: Mapping[str, Any], plans: Plans) -> str:
     if found is None:
         raise ValueError(f"the last message does not say `do PLAN as WORD`: {said[-300:]}")
     name, word = found.groups()
-    reply = f"All of it is done, {word}."
+    reply = f"Here is what came out of it, {word}."
     if "steps" not in _fields(body):
         return reply
     steps = plans[name]

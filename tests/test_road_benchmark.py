@@ -142,7 +142,7 @@ def test_the_endpoint_replies_to_the_turn(endpoint: OpenAIModel):
     """Without a plan the reply repeats a word of the message, so that a client recognises its own."""
     answer = endpoint.generate([{"role": "user", "content": "do one as qwerty"}], purpose="reply")
 
-    assert answer.text == "All of it is done, qwerty."
+    assert answer.text == "Here is what came out of it, qwerty."
 
 
 def test_the_peers_need_nothing_of_ours():
