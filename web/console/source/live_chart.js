@@ -42,7 +42,7 @@ export class LiveChart {
 
   /** Draw the history as it stands. */
   show(history) {
-    const data = [history.times, ...this.names.map((name) => history.line(name))];
+    const data = dated(history.times, this.names.map((name) => history.line(name)));
     const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
     if (isDark !== this.#isDark) this.#make(data, isDark);
     else this.#plot.setData(data);
@@ -65,4 +65,10 @@ export class LiveChart {
     const options = { width: this.place.clientWidth || 320, height: HEIGHT, scales, axes: [axis, { ...axis, size: 46 }], series: [{ label: "time" }, ...series], cursor: { drag: { x: false, y: false } }, legend: { live: false } };
     this.#plot = new uPlot(options, data, this.place);
   }
+}
+
+/** Return the columns of a chart. One look alone gets a minute before it: uPlot would draw it on an axis of years. */
+function dated(times, lines) {
+  if (times.length !== 1) return [times, ...lines];
+  return [[times[0] - 60, times[0]], ...lines.map((line) => [null, ...line])];
 }
