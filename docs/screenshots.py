@@ -9,6 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from turnloom.models.contracts.fault_file import read_fault_file
 from turnloom.workers.embedded.stack import Stack, StackOptions
 
 PICTURES = Path(__file__).resolve().parent / "pictures"
@@ -21,12 +22,23 @@ PHONE: dict[str, Any] = {
     "has_touch": True,
 }
 KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels for 2 nights"
+SERVICES = """
+faults:
+  - {tool: travel.lookup_weather, delay_ms: 400}
+  - {tool: travel.search_attractions, delay_ms: 1300}
+  - {tool: travel.search_hotels, delay_ms: 2600}
+  - {tool: pms.get_availability, delay_ms: 600}
+"""
+"""The time that the services behind the tools would take. The demonstration's answer at once."""
 ROOM = "A room next weekend for 2 adults and a child of 5"
 
 
 def main() -> None:
     """Take each picture with a browser that has not been there before."""
-    with Stack(StackOptions(data_dir=None, port=0)) as stack, sync_playwright() as playwright:
+    with (
+        Stack(StackOptions(data_dir=None, port=0, faults=read_fault_file(SERVICES))) as stack,
+        sync_playwright() as playwright,
+    ):
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         _chat(_opened(browser, stack, DESKTOP))
         _plan(_opened(browser, stack, PHONE))
@@ -37,17 +49,11 @@ def main() -> None:
 def _chat(page: Page) -> None:
     """Take a trip while its steps run."""
     _said(page, "travel", KYOTO)
-    days = 3
-    while True:
-        page.fill("#message", f"Make it {days} days")
-        page.press("#message", "Enter")
-        page.locator(".node.running").first.wait_for()
-        taken = page.screenshot()
-        if page.locator(".node.running").count():
-            break
-        page.locator(".turn[data-status='succeeded']").nth(days - 2).wait_for()
-        days += 1
-    (PICTURES / "console.png").write_bytes(taken)
+    page.fill("#message", "Make it 3 days")
+    page.press("#message", "Enter")
+    page.locator(".node.succeeded").first.wait_for()
+    page.locator(".node.running").first.wait_for()
+    page.screenshot(path=PICTURES / "console.png")
 
 
 def _plan(page: Page) -> None:
@@ -55,6 +61,7 @@ def _plan(page: Page) -> None:
     _said(page, "travel", KYOTO)
     page.locator(".turn .status").click()
     page.locator(".timeline .rows li").last.wait_for()
+    page.mouse.move(0, 0)  # a step under the pointer shows its details
     page.screenshot(path=PICTURES / "console-phone.png")
 
 
