@@ -30,17 +30,17 @@ ANY = "*"
 def find_assertions(text: str) -> Iterator[Figure]:
     """Find policies, such as `("flag", "pets", "allowed", False)`, and deeds, such as `("deed", "booked")`."""
     topic = None
-    is_conditional = False
+    in_condition = False
     for clause in _CLAUSE.finditer(text):
         if clause[0].endswith("?"):
             continue
         words = clause[0][:_LONGEST]
         topic = _topic(words) or (topic if _search(_words()["goes_on"], words[:_LONGEST_START]) else None)
-        is_conditional = is_conditional or _search(_words()["subordinate"], words) is not None
-        for start, end, key in (*_flags(words, topic), *(() if is_conditional else _deeds(words))):
+        in_condition = in_condition or is_conditional(words)
+        for start, end, key in (*_flags(words, topic), *(() if in_condition else _deeds(words))):
             kind: Kind = "flag" if key[0] == "flag" else "deed"
             yield Figure(kind, clause.start() + start, clause.start() + end, (key,))
-        is_conditional = is_conditional and clause[0].endswith(",")
+        in_condition = in_condition and clause[0].endswith(",")
 
 
 def stated_by(field: str, value: Any, *, is_policy: bool = True) -> Iterator[Key]:
@@ -85,7 +85,7 @@ def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, Key]]:
         return
     about, named = _words()["topics"][topic], _search(_words()["topics"][topic]["words"], text)
     free = _search(_words()["free_of"], text)
-    is_denied = free is None and _search(_words()["negations"], text) is not None
+    is_negated = free is None and _search(_words()["negations"], text) is not None
     is_found = False
     for aspect, read in _words()["aspects"].items():
         if topic not in read["topics"] or (aspect == "exists" and (named is None or is_found)):
@@ -97,8 +97,8 @@ def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, Key]]:
         word = None if is_beside and aspect == "free" and affirmed is None else word
         if word is not None:
             is_found = True
-            yield word.start(), word.end(), ("flag", topic, aspect, (affirmed is not None) != is_denied)
-        elif named and is_denied and about["denied"] == aspect:
+            yield word.start(), word.end(), ("flag", topic, aspect, (affirmed is not None) != is_negated)
+        elif named and is_negated and about["denied"] == aspect:
             yield named.start(), named.end(), ("flag", topic, aspect, False)
 
 

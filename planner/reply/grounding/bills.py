@@ -15,9 +15,9 @@ from turnloom.planner.reply.grounding.places import Operand
 
 _MOST_BILLS = 1500
 _MOST_FACTORS = 6
-_MOST_REFERENCES = 6
 _CENTS = 100
-CHANCE = 0.35
+_CHANCE = 0.35
+"""The largest share of the neighbours of a value that may be found too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,6 @@ def billed(
     counts: Iterable[Decimal],
     percents: Iterable[Decimal],
     references: Sequence[Operand],
-    chance: float = CHANCE,
 ) -> Bill | None:
     """Return a bill that gives a value, and that would give few of its neighbours; None if there is none."""
     if value >= LARGEST:
@@ -57,7 +56,7 @@ def billed(
     for step in (bills, less, _left([*single, *less], references), _less(bills, percents), _left(bills, references)):
         for bill in step:
             reached.setdefault(round(bill.value * _CENTS), bill)
-        if sum(int(other * _CENTS) in reached for other in beside) > chance * len(beside):
+        if sum(int(other * _CENTS) in reached for other in beside) > _CHANCE * len(beside):
             return None
         if found := reached.get(int(value * _CENTS)):
             return found

@@ -15,7 +15,7 @@ from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.places import EvidencePlace, Operand
 from turnloom.planner.reply.grounding.scan import claims, figures
 from turnloom.planner.reply.grounding.sentences import sentences
-from turnloom.planner.reply.grounding.support import IDIOM, Context, Reason, support, value_of
+from turnloom.planner.reply.grounding.support import IDIOM, Context, Reason, code_of, support, value_of
 
 STALE_S = 600
 """A price is stale after this many seconds."""
@@ -119,7 +119,7 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
             value = value_of(figure)
             if isinstance(place, EvidencePlace) and value is not None and place.path:
                 derived.append(place.path)
-                told.append(Operand(value, _code(figure), place))
+                told.append(Operand(value, code_of(figure), place))
         yield from ((figure, "no_source") for figure in (*unrelated(sentence), *not_apart(sentence, limits)))
         yield from ((claim, "policy") for claim in denied_flags(context))
         yield from ((claim, reason) for claim in inside if (reason := contradiction(claim, context, derived)))
@@ -133,13 +133,7 @@ def _stated(figure: Figure, evidence: Evidence) -> Iterator[Operand]:
     value = value_of(figure)
     places = evidence.places.of(figure.keys) if value is not None else []
     if places and value is not None:
-        yield Operand(value, _code(figure), places[0])
-
-
-def _code(figure: Figure) -> str | None:
-    """Return the currency of an amount; `%` for a percentage."""
-    key = figure.keys[0]
-    return "%" if figure.kind == "percent" else str(key[2]) if key[0] == "money" and key[2] else None
+        yield Operand(value, code_of(figure), places[0])
 
 
 def _of_page(figure: Figure, place: EvidencePlace, seen: str) -> EvidencePlace | Reason:

@@ -11,9 +11,11 @@ from itertools import pairwise
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.sentences import Sentence
+from turnloom.planner.reply.grounding.support import code_of, value_of
 
 _MOST = 60
-_NEAR = Decimal("0.006")
+_NEAR, _NEAR_WHOLE = Decimal("0.006"), Decimal("0.51")
+"""How far a share may be from an exact one, with cents and without."""
 _ROUNDED = Decimal("0.04")
 _FARTHEST = 60
 _AROUND, _CLOSE = 24, 20
@@ -40,7 +42,7 @@ def not_apart(sentence: Sentence, limits: Collection[Decimal]) -> Iterator[Figur
     `limits` are amounts that the user has named; one of the others may be compared with them.
     """
     money = [figure for figure in sentence.figures if figure.kind == "money"]
-    if len(money) != 3 or len({_code(figure) for figure in money}) > 1:
+    if len(money) != 3 or len({code_of(figure) for figure in money}) > 1:
         return
     low, middle, high = sorted(map(_value, money))
     is_rounded = any(sentence.rounding(figure) for figure in money)
@@ -59,17 +61,13 @@ def _is_compared(sentence: Sentence, figure: Figure) -> bool:
     return found is not None and not after[found.end() :].lstrip()[:1].isdigit()
 
 
-def _code(figure: Figure) -> object:
-    return figure.keys[0][2] if len(figure.keys[0]) > 2 else None
-
-
 def _is_sum(last: Figure, money: list[Figure]) -> bool:
     values = [_value(figure) for figure in money[: money.index(last)]]
     return len(values) > 1 and _value(last) in (sum(values[-2:], Decimal()), sum(values, Decimal()))
 
 
 def _value(figure: Figure) -> Decimal:
-    return next((key[1] for key in figure.keys if isinstance(key[1], Decimal)), Decimal())
+    return value_of(figure) or Decimal()
 
 
 def _is_multiple(first: Figure, second: Figure, *, is_rounded: bool) -> bool:
@@ -79,6 +77,6 @@ def _is_multiple(first: Figure, second: Figure, *, is_rounded: bool) -> bool:
     small, large = sorted((one, other))
     count = round(large / small)
     # A share is rounded to a cent, or to a whole unit if it has no cents.
-    unit = Decimal("0.006") if small != int(small) else Decimal("0.51")
+    unit = _NEAR if small != int(small) else _NEAR_WHOLE
     near = max(unit * count, large * _ROUNDED if is_rounded else Decimal())
     return 1 <= count <= _MOST and abs(large - small * count) <= near

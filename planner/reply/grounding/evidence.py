@@ -30,16 +30,24 @@ from turnloom.planner.reply.grounding.fields import (
     name_in,
     stems_in,
 )
-from turnloom.planner.reply.grounding.figures import PERSONAL, Key, folded, visible
+from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key, folded
 from turnloom.planner.reply.grounding.flags import Flag
 from turnloom.planner.reply.grounding.implications import implied_by
 from turnloom.planner.reply.grounding.labels import beside, labels_of, stems
 from turnloom.planner.reply.grounding.lexicon import weekdays
 from turnloom.planner.reply.grounding.moments import keys_between
-from turnloom.planner.reply.grounding.numerals import in_digits
+from turnloom.planner.reply.grounding.numerals import number_of
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Places, ResultOrigin, strings
 from turnloom.planner.reply.grounding.records import OwnRecords
-from turnloom.planner.reply.grounding.scan import claims, figures, keys_of_many, numbers_apart, small_in, spans
+from turnloom.planner.reply.grounding.scan import (
+    claims,
+    figures,
+    keys_of_many,
+    numbers_apart,
+    read_text,
+    small_in,
+    spans,
+)
 from turnloom.planner.reply.grounding.zones import apart, keys_in, zones_in
 
 _READ_AT_MOST = 200_000
@@ -52,9 +60,6 @@ _CENTS = 100
 _MOST_ZONES, _MOST_FLAGS = 4, 200
 _LONGEST_PHRASE = 60
 """Most characters of a text that speaks of one thing."""
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_WITH_COMMA = re.compile(r"-?(?:\d{1,3}(?:\.\d{3})+|\d+),\d\d?")
-"""A number as most of Europe writes it, such as "1.234,50"."""
 _SPOKEN = re.compile(r"\d|@|:/|\.\w|[^\0-\u024f]|&| ")
 """A text that does not match this holds no figure worth finding in a source."""
 
@@ -105,11 +110,11 @@ class Evidence:
             self._own.hear(text)
             if path == "user":
                 self._own.know(text)
-            small = numbers_apart(text[:_LONGEST_TEXT])
-            self.places.said_counts |= small
+            plain, found = read_text(text[:_LONGEST_TEXT])
+            small = numbers_apart(plain, found)
+            self.places.said_counts |= small | spans(found, self._now.date())
             for value in small:  # a limit of "60 at most" may be compared with a price
                 self.places.add_operand(value, UNSTATED, EvidencePlace(_SAID.step, path, is_said=True))
-            self.places.said_counts |= spans(text, self._now.date())
         self._origin = _SAID
         self._walk(said, path, FieldScope(is_public=True, is_said=True))
 
@@ -235,25 +240,22 @@ class Evidence:
         if not _SPOKEN.search(text):
             return
         self._left -= len(text)
-        self.places.small |= set() if scope.is_said else small_in(text)
-        if _NUMBER.fullmatch(text):
-            self._number(Decimal(text), path, scope)
-        elif _WITH_COMMA.fullmatch(text):
-            self._number(Decimal(text.replace(".", "").replace(",", ".")), path, scope)
+        plain, found = read_text(text)
+        self.places.small |= set() if scope.is_said else small_in(plain, found)
+        if (number := number_of(text)) is not None:
+            self._number(number, path, scope)
         elif day := iso_day(text):
             self._put(("date", day), path, scope)
         elif month := iso_month(text):
             self._put(("month", *month), path, scope)
         else:
-            self._figures(text, path, scope)
-
-    def _figures(self, text: str, path: str, scope: FieldScope) -> None:
-        if moment := iso_moment(text):
-            for key in keys_in(moment, [self._now.tzinfo, *self._zones]):
+            moment = iso_moment(text)
+            for key in keys_in(moment, [self._now.tzinfo, *self._zones]) if moment else ():
                 self._put(key, path, scope)
-        plain = in_digits(visible(text)[0])[0]
+            self._figures(plain, found, path, scope)
+
+    def _figures(self, plain: str, found: list[Figure], path: str, scope: FieldScope) -> None:
         scope = replace(scope, is_prose=len(plain) > _LONGEST_PHRASE)
-        found = figures(plain)
         scope_about = scope.about
         is_public = scope.is_public or (not scope.is_private and is_of_business(plain))
         for key in (*(key for claim in claims(plain, found) for key in claim.keys), *fractions(plain)):

@@ -56,7 +56,9 @@ def _rates(value: Any, path: str, pair: tuple[str, str] | None, deep: int) -> It
             yield from _rates(inner, f"{path}[{number}]", pair, deep - 1)
     elif deep and isinstance(value, dict):
         named = [inner for inner in value.values() if isinstance(inner, str) and codes_of([inner])]
-        pair = (named[0], named[1]) if len(named) == len(("of", "to")) else pair
+        match named:
+            case [of, to]:
+                pair = of, to
         for key, inner in value.items():
             there = f"{path}.{key}" if path else key
             if isinstance(inner, dict) and len(named) == 1 and codes_of(inner):

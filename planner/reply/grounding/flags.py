@@ -5,6 +5,7 @@ thing that is named say the opposite, the clause contradicts them.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from turnloom.planner.reply.grounding.assertions import is_conditional, is_denied
@@ -40,12 +41,16 @@ def claimed(clause: str, flags: list[Flag]) -> Iterator[tuple[int, int, list[Fla
 
 def _place(flag: Flag, said: list[tuple[int, int, str]]) -> tuple[int, int] | None:
     """Return the place of the word that speaks of a flag. A usual one, such as "allowed", needs another beside it."""
-    usual = {stem(word) for word in words()["usual_flags"]}
     names = [name for name in flag.names if len(name) >= _SHORTEST]
     places = [next(((start, end) for start, end, word in said if _is_form(name, word)), None) for name in names]
-    is_alone = all(name in usual for name in names)
+    is_alone = _usual().issuperset(names)
     around = not is_alone or any(_is_form(name, word) for name in flag.outer for _, _, word in said)
     return places[0] if names and around and None not in places else None
+
+
+@lru_cache
+def _usual() -> frozenset[str]:
+    return frozenset(stem(word) for word in words()["usual_flags"])
 
 
 def _is_form(name: str, word: str) -> bool:

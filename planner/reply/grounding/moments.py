@@ -45,11 +45,11 @@ def _open(fields: Mapping[str, Any]) -> Iterator[Key]:
     """Yield the minutes between two times of day, where an object has just two: of opening hours, of a journey."""
     texts = [value for value in fields.values() if isinstance(value, str)]
     clocks = [match for match in map(_CLOCK.fullmatch, texts) if match]
-    if len(clocks) == 1 + 1:
-        first, second = (int(clock["hour"]) * 60 + int(clock["minute"]) for clock in clocks)
-        yield "lasts", Decimal((second - first) % _DAY)
-    for match in filter(None, map(_RANGE.search, texts)):
-        first, second = (int(match[f"hour{n}"]) * 60 + int(match[f"minute{n}"]) for n in (1, 2))
+    match [int(clock["hour"]) * 60 + int(clock["minute"]) for clock in clocks]:
+        case [first, second]:
+            yield "lasts", Decimal((second - first) % _DAY)
+    for found in filter(None, map(_RANGE.search, texts)):
+        first, second = (int(found[f"hour{n}"]) * 60 + int(found[f"minute{n}"]) for n in (1, 2))
         yield "lasts", Decimal((second - first) % _DAY)
 
 

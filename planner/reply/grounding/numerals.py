@@ -16,6 +16,8 @@ from turnloom.models.runtime.yaml_text import read_yaml
 from turnloom.planner.reply.grounding.lexicon import months, words
 
 _WORD = re.compile(r"[^\W\d_]+")
+_WITH_POINT = re.compile(r"-?\d+(?:\.\d+)?")
+_WITH_COMMA = re.compile(r"-?(?:\d{1,3}(?:\.\d{3})+|\d+),\d\d?")
 _AROUND = "./@_:\\"
 """Signs that join a word to an address or a name of a file."""
 _JOINING = frozenset({" ", "-", "\u00a0", "\u2011", "\u202f"})
@@ -201,6 +203,13 @@ def _numerals() -> _Numerals:
 
 def _listed(language: dict[str, Any], key: str) -> list[str]:
     return [text.strip() for text in language.get(key, "").split(",")] if key in language else []
+
+
+def number_of(text: str) -> Decimal | None:
+    """Return the number that a text is, "12.5" or as most of Europe writes it "1.234,50"; None if it is none."""
+    if _WITH_POINT.fullmatch(text):
+        return Decimal(text)
+    return Decimal(text.replace(".", "").replace(",", ".")) if _WITH_COMMA.fullmatch(text) else None
 
 
 def decimal_of(value: Any) -> Decimal | None:

@@ -41,23 +41,27 @@ def claims(text: str, found: list[Figure]) -> list[Figure]:
     return [*counted, *labelled, *small, *find_assertions(text)]
 
 
-def numbers_apart(text: str) -> set[Decimal]:
+def read_text(text: str) -> tuple[str, list[Figure]]:
+    """Return a text as its reader sees it, in digits, and its figures."""
+    plain = in_digits(visible(text)[0])[0]
+    return plain, figures(plain)
+
+
+def numbers_apart(plain: str, found: list[Figure]) -> set[Decimal]:
     """Return the small numbers of a text that are no part of a date or a time."""
-    plain = in_digits(visible(text)[0])[0]
-    return small_numbers(without(plain, [figure for figure in figures(plain) if figure.kind in ("date", "time")]))
+    return small_numbers(without(plain, [figure for figure in found if figure.kind in ("date", "time")]))
 
 
-def small_in(text: str) -> set[Decimal]:
+def small_in(plain: str, found: list[Figure]) -> set[Decimal]:
     """Return the numbers of up to three digits in a text that are no part of a date, a time, a link or a code."""
-    plain = in_digits(visible(text)[0])[0]
-    apart = [one for one in figures(plain) if one.kind in ("date", "time", "link", "email", "phone", "identifier")]
+    apart = [one for one in found if one.kind in ("date", "time", "link", "email", "phone", "identifier")]
     return runs(without(plain, apart))
 
 
-def spans(text: str, today: date) -> set[Decimal]:
+def spans(found: list[Figure], today: date) -> set[Decimal]:
     """Return the nights, and the days, between the two dates that a text has, if it has two."""
-    found = [figure for figure in figures(in_digits(visible(text)[0])[0]) if figure.kind == "date"]
-    days = [_day(figure.keys[0], today) if figure.keys else None for figure in found]  # 31 February has no key
+    dates = [figure for figure in found if figure.kind == "date"]
+    days = [_day(figure.keys[0], today) if figure.keys else None for figure in dates]  # 31 February has no key
     if len(days) != 2 or not (days[0] and days[1]):
         return set()
     nights = abs((days[1] - days[0]).days)
@@ -76,8 +80,7 @@ def _day(key: Key, today: date) -> date | None:
 @lru_cache(maxsize=256)
 def keys_of_many(text: str) -> tuple[Key, ...]:
     """Return the keys of what a text says that is read for many replies, such as a persona. The result is cached."""
-    plain = in_digits(visible(text)[0])[0]
-    found = figures(plain)
+    plain, found = read_text(text)
     return tuple(key for figure in (*found, *claims(plain, found)) for key in figure.keys)
 
 

@@ -104,6 +104,12 @@ def value_of(figure: Figure) -> Decimal | None:
     return next((value for value in values if isinstance(value, Decimal)), None)
 
 
+def code_of(figure: Figure) -> str | None:
+    """Return the currency of an amount; `%` for a percentage."""
+    key = figure.keys[0]
+    return "%" if figure.kind == "percent" else str(key[2]) if key[0] == "money" and key[2] else None
+
+
 def _keys(figure: Figure, sentence: Sentence) -> tuple[Key, ...]:
     """Return the keys of a figure, those of the same amount in no currency, and those of a night within a stay."""
     values = dict.fromkeys(key[1] for key in figure.keys if key[0] == "money")
