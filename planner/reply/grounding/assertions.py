@@ -4,7 +4,7 @@ The words are in `assertions.yaml`. A clause is read alone; one that names no to
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,8 @@ from typing import Any
 from turnloom.models.runtime.yaml_text import read_yaml
 from turnloom.planner.reply.grounding.figures import Figure, Key, Kind
 from turnloom.planner.reply.grounding.labels import without_accents
-from turnloom.planner.reply.grounding.lexicon import spoken
+from turnloom.planner.reply.grounding.lexicon import answer, spoken
 
-_CLAUSE = re.compile(r"[^.;:!?,()\n]+[.;:!?,()\n]?")
 _LONGEST = 300
 """Most characters of a clause that are read."""
 _LONGEST_START = 16
@@ -31,21 +30,21 @@ def find_assertions(text: str) -> Iterator[Figure]:
     """Find policies, such as `("flag", "pets", "allowed", False)`, and deeds, such as `("deed", "booked")`."""
     topic = None
     in_condition = False
-    for clause in _CLAUSE.finditer(text):
+    for clause in _clauses().finditer(text):
         if clause[0].endswith("?"):
             continue
         words = clause[0][:_LONGEST]
         topic = _topic(words) or (topic if _search(_words()["goes_on"], words[:_LONGEST_START]) else None)
         in_condition = in_condition or is_conditional(words)
-        for start, end, key in (*_flags(words, topic), *(() if in_condition else _deeds(words))):
-            kind: Kind = "flag" if key[0] == "flag" else "deed"
-            yield Figure(kind, clause.start() + start, clause.start() + end, (key,))
+        for start, end, *keys in (*_flags(words, topic), *(() if in_condition else _deeds(words))):
+            kind: Kind = "flag" if keys[0][0] == "flag" else "deed"
+            yield Figure(kind, clause.start() + start, clause.start() + end, tuple(keys))
         in_condition = in_condition and clause[0].endswith(",")
 
 
 def stated_by(field: str, value: Any, *, is_policy: bool = True) -> Iterator[Key]:
     """Yield the policies and deeds that a field states: `pets_allowed: false`, the status "cancelled", `paid_at`."""
-    name, truth = field.replace("_", " "), _TRUTHS.get(str(value).lower())
+    name, truth = field.replace("_", " "), truth_of(value)
     status = value if isinstance(value, str) and len(value) < _LONGEST_STATUS else ""
     if is_policy and (truth is not None or status):
         for *kind, polarity in _policies(name if truth is not None else f"{name} {status}"):
@@ -54,10 +53,18 @@ def stated_by(field: str, value: Any, *, is_policy: bool = True) -> Iterator[Key
     for deed, participles in _words()["deeds"].items():
         if spoken(participles).search(done) or spoken(without_accents(participles)).search(done):
             yield "deed", deed
+    for deed, names in _words()["records"].items():
+        if value and spoken(names).search(name):
+            yield "record", deed
+
+
+def truth_of(value: Any) -> bool | None:
+    """Return what a value such as True or "no" says; None if it is neither."""
+    return _TRUTHS.get(str(value).lower())
 
 
 def _policies(text: str) -> Iterator[Key]:
-    for clause in _CLAUSE.findall(text):
+    for clause in _clauses().findall(text):
         if not clause.endswith("?"):
             yield from (key for _, _, key in _flags(clause, _topic(clause)))
 
@@ -102,8 +109,8 @@ def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, Key]]:
             yield named.start(), named.end(), ("flag", topic, aspect, False)
 
 
-def _deeds(text: str) -> Iterator[tuple[int, int, Key]]:
-    """Yield the deeds that a clause says are done."""
+def _deeds(text: str) -> Iterator[tuple[int, int, *tuple[Key, ...]]]:
+    """Yield the deeds that a clause says are done. Of an old record, a deed may be told in the simple past."""
     lexicon = _words()
     if any(_search(lexicon[kind], text) for kind in ("negations", "conditions", "not_deeds")):
         return
@@ -114,12 +121,17 @@ def _deeds(text: str) -> Iterator[tuple[int, int, Key]]:
         done = _search(participles, text)
         if done is None:
             continue
-        doers = ("by_us", "was_done", *(("is_done",) if deed in lexicon["states"] else ()))
-        found = [match for kind in doers if (match := _search(lexicon[kind], text)) and match.start() < done.start()]
-        if found:
-            yield min(match.start() for match in found), done.end(), ("deed", deed)
+        began = _doers(("by_us", "was_done"), text[: done.start()])
+        told = _doers(("was_once", *(("is_done",) if deed in lexicon["states"] else ())), text[: done.start()])
+        if began or told:
+            records: list[Key] = [] if began else [("record", deed)]
+            yield min((*began, *told)), done.end(), ("deed", deed), *records
             return
     yield from _acts(text)
+
+
+def _doers(kinds: Iterable[str], before: str) -> list[int]:
+    return [match.start() for kind in kinds if (match := _search(_words()[kind], before))]
 
 
 def _acts(text: str) -> Iterator[tuple[int, int, Key]]:
@@ -132,6 +144,12 @@ def _acts(text: str) -> Iterator[tuple[int, int, Key]]:
 
 def _search(words: str, text: str) -> re.Match[str] | None:
     return spoken(words).search(text)
+
+
+@lru_cache
+def _clauses() -> re.Pattern[str]:
+    # "Pets allowed: no" is one clause.
+    return re.compile(rf"(?:[^.;:!?,()\n]|{answer()})+[.;:!?,()\n]?", re.IGNORECASE)
 
 
 @lru_cache

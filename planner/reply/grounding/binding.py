@@ -52,6 +52,15 @@ def mentions(sentence: Sentence, places: Places) -> list[Mention]:
     return sorted(found, key=lambda mention: mention.start)
 
 
+def lists_of(named: Iterable[Mention]) -> dict[Element, frozenset[Element]]:
+    """Return the elements that are named, by their list."""
+    found: dict[Element, frozenset[Element]] = {}
+    for step, turn, path in (element for mention in named for element in mention.elements):
+        parent = (step, turn, path.rpartition("[")[0])
+        found[parent] = found.get(parent, frozenset()) | {(step, turn, path)}
+    return found
+
+
 def dated(days: Iterable[Figure], places: Places) -> list[Mention]:
     """Return the days among some that name elements of lists: what happens then."""
     found: list[Mention] = []

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from turnloom.models.contracts.turn import Source
-from turnloom.planner.reply.grounding.binding import Mention, dated, mentions
+from turnloom.planner.reply.grounding.binding import Mention, dated, lists_of, mentions
 from turnloom.planner.reply.grounding.consistency import not_apart, unrelated
 from turnloom.planner.reply.grounding.contradictions import contradiction, denied_flags
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.figures import Figure, folded, visible
 from turnloom.planner.reply.grounding.numerals import in_digits
-from turnloom.planner.reply.grounding.places import EvidencePlace, Operand
+from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Operand
 from turnloom.planner.reply.grounding.scan import claims, figures
 from turnloom.planner.reply.grounding.sentences import sentences
 from turnloom.planner.reply.grounding.support import IDIOM, Context, Reason, code_of, support, value_of
@@ -100,6 +100,7 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
     told: deque[Operand] = deque(maxlen=_MOST_TOLD)
     tries = iter(range(1, _MOST_TRIES))
     named: list[Mention] = []
+    above: dict[Element, frozenset[Element]] = {}
     stated: set[Decimal] = set()
     for sentence in sentences(text, found):
         told.extend(operand for figure in sentence.figures for operand in _stated(figure, evidence))
@@ -110,8 +111,9 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
         dates = dated(days, evidence.places)
         here = mentions(sentence, evidence.places)
         named = here or named
+        above = lists_of(here) if not sentence.is_item else above | lists_of(here)
         stated, before = _decimals(lengths), stated
-        context = Context(sentence, evidence, here, told, tries, stated | before, named, dates)
+        context = Context(sentence, evidence, here, told, tries, stated | before, named, dates, above)
         derived: list[str] = []
         for figure in sentence.figures:
             place = support(figure, context)

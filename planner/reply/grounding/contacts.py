@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from turnloom.planner.reply.grounding.amounts import is_currency
-from turnloom.planner.reply.grounding.figures import Figure
+from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import endings, words
 
 _SIGN = r"[^\s<>\"'`|\\^\0]"
@@ -42,6 +42,9 @@ _CARD = re.compile(r"(?<![\d-])\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}(?![\d-])")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
 _LETTER = r"(?![\u2e80-\uffef])[\w-]"
 _WORD = re.compile(rf"(?<![A-Za-z0-9_-])[A-Za-z0-9](?:{_LETTER}){{4,80}}(?<=[A-Za-z0-9])(?!{_LETTER})")
+_CODE = re.compile(r"[A-Z0-9]{6,8}")
+_MEASURE = re.compile(r"\d+[A-Z]+|[A-Z]+\d{1,2}")
+"""A number with its unit, or a name with its version: no codes, though they have letters and digits."""
 _HOURS = re.compile(r"\d{1,2}h\d{2}(?:-\d{1,2}h\d{2})?", re.IGNORECASE)
 _GROUPED = re.compile(r"\d{1,3}(?:[ .,\u00a0]\d{3})+|\d+(?:[.,]\d+)?")
 """The forms of numbers that are not phone numbers."""
@@ -79,12 +82,25 @@ def find_phones(text: str) -> Iterator[Figure]:
 
 
 def find_identifiers(text: str) -> Iterator[Figure]:
-    """Find words of letters and several digits, such as booking codes and ids."""
+    """Find words of letters and several digits, such as booking codes and ids, and what is called a code or an id."""
     for match in _WORD.finditer(text):
         letters = "".join(char for char in match[0] if char.isalpha())
         digits = sum(char.isdigit() for char in match[0])
-        if letters and digits > 2 and not (is_currency(letters) or _HOURS.fullmatch(match[0])):
-            yield Figure("identifier", match.start(), match.end(), (("identifier", match[0].lower()),))
+        is_code = digits > 2 or (digits and _CODE.fullmatch(match[0]) and not _MEASURE.fullmatch(match[0]))
+        if letters and is_code and not (is_currency(letters) or _HOURS.fullmatch(match[0])):
+            yield Figure("identifier", match.start(), match.end(), code_keys(match[0]))
+    for match in _named_codes().finditer(text):
+        yield Figure("identifier", match.start("code"), match.end("code"), code_keys(match["code"]))
+
+
+def code_keys(text: str) -> tuple[Key, ...]:
+    """Return the key of a text that is an identifier."""
+    return (("identifier", text.lower()),)
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text looks like a booking code: capitals, perhaps with digits."""
+    return _CODE.fullmatch(text) is not None
 
 
 def host_of(url: Any) -> str:
@@ -136,4 +152,12 @@ def _named_documents() -> re.Pattern[str]:
     return re.compile(
         rf"(?<![^\W\d_])(?:{names})\s?(?:(?:{joints})\s?){{0,3}}:?\s?(?P<number>(?=[\w-]{{0,40}}\d)[A-Z0-9][A-Z0-9-]{{4,40}})\b",
         re.IGNORECASE,
+    )
+
+
+@lru_cache
+def _named_codes() -> re.Pattern[str]:
+    names, joints = (re.sub(r"\s(?=\|)|(?<=\|)\s", "", words()[key]) for key in ("code_names", "document_joints"))
+    return re.compile(
+        rf"(?i:(?<![^\W\d_])(?:{names})\s?(?:(?:{joints})\s?){{0,3}}):?\s?[\"'#]?(?P<code>[A-Z0-9]{{6,8}})(?![\w-])"
     )

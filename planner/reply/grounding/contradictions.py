@@ -40,7 +40,7 @@ def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Re
         # When a place is open is seldom a date.
         "weekday": lambda: not sentence.says("opening_words") and _has_others_only(claim, context, derived),
     }
-    if claim.keys[0][-1] == sentence.lists() > 1 and not sentence.is_item:
+    if claim.keys[0][-1] in sentence.lists() - {1} and not sentence.is_item:
         return None  # it counts what the text lists
     is_wrong = wrong.get(claim.kind, lambda: _has_others_only(claim, context, derived))
     return "no_source" if is_wrong() else None
@@ -49,15 +49,28 @@ def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Re
 def denied_flags(context: Context) -> Iterator[Figure]:
     """Yield the words of a sentence that contradict fields that are true or false."""
     sentence = context.sentence
-    if sentence.is_question or sentence.says("offers") or not context.evidence.flags:
+    said = context.evidence.said_stems
+    # A text that the user has spoken of may be a wish, such as "insurance: no" in what is about to be booked.
+    flags = [flag for flag in context.evidence.flags if not (flag.is_word and said.intersection(flag.names))]
+    if sentence.is_question or sentence.says("offers") or not flags:
         return
-    for start, end in sentence.clauses():
-        for first, last, flags, is_affirmed in claimed(sentence.whole[start:end], context.evidence.flags):
+    for start, end in _statements(sentence):
+        for first, last, named, is_affirmed in claimed(sentence.whole[start:end], flags):
             claim = Figure("flag", start + first, start + last, ())
             elements = elements_of_claim(claim, sentence, context.named)
-            bound = [flag for flag in flags if fits(flag.place, elements)]
+            bound = [flag for flag in named if fits(flag.place, elements)]
             if bound and all(flag.value is not is_affirmed for flag in bound):
                 yield claim
+
+
+def _statements(sentence: Sentence) -> Iterator[tuple[int, int]]:
+    """Yield the places of the clauses of a sentence. What stands before a colon is one with what stands behind it."""
+    begin: int | None = None
+    for start, end in sentence.clauses():
+        begin = start if begin is None else begin
+        if not sentence.whole[start:end].rstrip().endswith(":"):
+            yield begin, end
+            begin = None
 
 
 def _is_of_another(claim: Figure, found: Sequence[EvidencePlace], context: Context) -> bool:

@@ -12,8 +12,8 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from turnloom.planner.reply.grounding.assertions import stated_by
-from turnloom.planner.reply.grounding.contacts import host_of
+from turnloom.planner.reply.grounding.assertions import stated_by, truth_of
+from turnloom.planner.reply.grounding.contacts import code_keys, host_of, is_code
 from turnloom.planner.reply.grounding.counts import fractions, runs
 from turnloom.planner.reply.grounding.days import iso_day, iso_moment, iso_month
 from turnloom.planner.reply.grounding.documents import beginning, opened
@@ -27,7 +27,6 @@ from turnloom.planner.reply.grounding.fields import (
     is_business,
     is_of_business,
     lower_codes_of,
-    name_in,
     stems_in,
 )
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key, folded
@@ -37,7 +36,7 @@ from turnloom.planner.reply.grounding.labels import beside, labels_of, stems
 from turnloom.planner.reply.grounding.lexicon import weekdays
 from turnloom.planner.reply.grounding.moments import keys_between
 from turnloom.planner.reply.grounding.numerals import number_of
-from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Places, ResultOrigin, strings
+from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Places, ResultOrigin, strings
 from turnloom.planner.reply.grounding.records import OwnRecords
 from turnloom.planner.reply.grounding.scan import (
     claims,
@@ -54,8 +53,6 @@ _READ_AT_MOST = 200_000
 """Characters of text that are searched. Text beyond that is not evidence, so that a huge result costs no more."""
 _LONGEST_TEXT = 100_000
 """Characters that are searched of a single text, from its beginning."""
-_LONGEST_LIST = 60
-"""Most elements of a list that are told apart by their names."""
 _CENTS = 100
 _MOST_ZONES, _MOST_FLAGS = 4, 200
 _LONGEST_PHRASE = 60
@@ -78,6 +75,8 @@ class Evidence:
         self._priced: list[tuple[Decimal, EvidencePlace, bool | None]] = []
         """The numbers of a result for which no currency was found, and whether their fields are named like money."""
         self.flags: list[Flag] = []
+        self.said_stems: set[str] = set()
+        """The stems of the words that the user has said."""
         self._zones: list[ZoneInfo] = []
         self._codes: set[str] = set()
         """The currencies that a result names."""
@@ -108,6 +107,7 @@ class Evidence:
         """Add what the user said, or what is known of the user."""
         for text in strings(said):
             self._own.hear(text)
+            self.said_stems |= stems(text)
             if path == "user":
                 self._own.know(text)
             plain, found = read_text(text[:_LONGEST_TEXT])
@@ -159,14 +159,8 @@ class Evidence:
             self.places.small.add(Decimal(len(values)))
             for label in scope.labels:
                 self._put(("listed", label, Decimal(len(values))), path, scope)
-        origin = self._origin
-        elements: dict[Element, Any] = {
-            (origin.step, origin.turn, f"{path}[{number}]"): inner
-            for number, inner in enumerate(values[:_LONGEST_LIST])
-            if isinstance(inner, dict)
-        }
-        if len(elements) > 1 and not scope.is_private:
-            self.places.name_elements({element: name_in(inner) for element, inner in elements.items()}, elements)
+        if not scope.is_private:
+            self.places.name_elements((self._origin.step, self._origin.turn, path), values)
 
     def _walk_fields(self, fields: dict[str, Any], path: str, scope: FieldScope) -> None:
         """Walk an object. The currency of an amount is in a field beside it, in its name, or above."""
@@ -194,9 +188,10 @@ class Evidence:
     def _flag(self, key: str, value: Any, path: str, scope: FieldScope) -> None:
         """Read a policy in a field's name, such as `pets_allowed`, or what the tool says that the value means."""
         meaning = self._origin.says.get(key, {}).get(str(value))
-        if isinstance(value, bool) and not scope.is_said and len(self.flags) < _MOST_FLAGS:
-            own = tuple(labels_of(key))
-            self.flags.append(Flag(own, scope.labels[len(own) :], value, self._place(path, scope)))
+        truth = truth_of(value)
+        if truth is not None and not scope.is_said and len(self.flags) < _MOST_FLAGS:
+            own, is_word = tuple(labels_of(key)), isinstance(value, str)
+            self.flags.append(Flag(own, scope.labels[len(own) :], truth, self._place(path, scope), is_word))
         if meaning is not None:
             self._claims(meaning, path, scope)
         for known in stated_by(key, value, is_policy=meaning is None):
@@ -235,6 +230,8 @@ class Evidence:
     def _text(self, text: str, path: str, scope: FieldScope) -> None:
         self._codes |= codes_of([text])
         text = beginning(text, min(self._left, _LONGEST_TEXT))
+        if is_code(text):
+            self._put(*code_keys(text), path, scope)
         if text.lower() in weekdays():
             self._claims(text, path, scope)
         if not _SPOKEN.search(text):

@@ -4,13 +4,14 @@ In "dental care is not covered" the words of a field `dental.covered` stand besi
 thing that is named say the opposite, the clause contradicts them.
 """
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
 from turnloom.planner.reply.grounding.assertions import is_conditional, is_denied
 from turnloom.planner.reply.grounding.labels import stem, text_words
-from turnloom.planner.reply.grounding.lexicon import words
+from turnloom.planner.reply.grounding.lexicon import answer, words
 from turnloom.planner.reply.grounding.places import EvidencePlace
 
 _SHORTEST = 4
@@ -27,14 +28,17 @@ class Flag(NamedTuple):
     """Those of the fields around it."""
     value: bool
     place: EvidencePlace
+    is_word: bool = False
+    """Whether it is a text, "yes" or "no". Only "insurance: no" is compared with it."""
 
 
 def claimed(clause: str, flags: list[Flag]) -> Iterator[tuple[int, int, list[Flag], bool]]:
     """Yield the place of each word of a clause that names flags, these flags, and whether the clause affirms them."""
     if is_conditional(clause):
         return
+    is_answer = _answers().search(clause) is not None
     said = [(start, end, stem(word)) for start, end, word in text_words(clause)]
-    spoken_of = [(place, flag) for flag in flags if (place := _place(flag, said))]
+    spoken_of = [(place, flag) for flag in flags if is_answer or not flag.is_word if (place := _place(flag, said))]
     for start, end in dict.fromkeys(place for place, _ in spoken_of):
         yield start, end, [flag for place, flag in spoken_of if place == (start, end)], not is_denied(clause)
 
@@ -46,6 +50,11 @@ def _place(flag: Flag, said: list[tuple[int, int, str]]) -> tuple[int, int] | No
     is_alone = _usual().issuperset(names)
     around = not is_alone or any(_is_form(name, word) for name in flag.outer for _, _, word in said)
     return places[0] if names and around and None not in places else None
+
+
+@lru_cache
+def _answers() -> re.Pattern[str]:
+    return re.compile(answer(), re.IGNORECASE)
 
 
 @lru_cache

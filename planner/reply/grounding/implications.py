@@ -7,6 +7,8 @@ from decimal import Decimal
 from turnloom.planner.reply.grounding.days import coming, implied
 from turnloom.planner.reply.grounding.figures import Key
 
+_ENDING = 4
+"""The last digits by which people name a card or an account."""
 _DIGITS = re.compile(r"(?<!\d)\d{4,20}(?!\d)")
 """The digits of an identifier, which may be said without its letters."""
 
@@ -25,7 +27,7 @@ def implied_by(key: Key, today: date, *, is_on_page: bool) -> tuple[Key, ...]:
         case ("percent", value):
             return (("number", value),)
         case ("identifier", str() as code):
-            return tuple(
-                key for run in _DIGITS.findall(code) for key in (("number", Decimal(run)), ("identifier", run))
-            )
+            runs = _DIGITS.findall(code)
+            numbers = {Decimal(part) for run in runs for part in (run, run[-_ENDING:])}
+            return *(("number", number) for number in numbers), *(("identifier", run) for run in runs)
     return ()

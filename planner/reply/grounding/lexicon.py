@@ -97,6 +97,12 @@ def spoken(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W\d_\u2e80-\uffef])(?:{alternatives})(?![^\W\d_\u2e80-\uffef])", re.IGNORECASE)
 
 
+@lru_cache
+def answer() -> str:
+    """Return the pattern of a colon before a word such as "no"."""
+    return rf":(?=[ \u00a0]{{0,3}}(?:{words()['answers']})(?![^\W\d_]))"
+
+
 def _named(keys: tuple[str, ...], first: int) -> dict[str, frozenset[int]]:
     named: dict[str, set[int]] = {}
     for language in (*words()["languages"], *words()["languages_in_full"]):

@@ -7,9 +7,12 @@ from decimal import Decimal
 from typing import Any
 
 from turnloom.planner.reply.grounding.assertions import ANY
+from turnloom.planner.reply.grounding.fields import name_in
 from turnloom.planner.reply.grounding.figures import Key
 from turnloom.planner.reply.grounding.numerals import in_digits
 
+_LONGEST_LIST = 60
+"""Most elements of a list that are told apart by their names."""
 _MOST_PLACES = 40
 """Most places that are kept of one value."""
 _MOST_NAMED = 20_000
@@ -162,11 +165,17 @@ class Places:
             if key[0] == form and (unit is None or key[1] == unit) and isinstance(key[-1], Decimal)
         }
 
-    def name_elements(self, names: dict[Element, str], elements: dict[Element, Any]) -> None:
-        """Learn by which words the elements of a list can be told apart.
+    def name_elements(self, parent: Element, values: list[Any]) -> None:
+        """Learn by which words the objects of a list, which has a place of its own, can be told apart.
 
         A word of a name counts for every element that has it anywhere, so that it never excludes one that it fits.
         """
+        step, turn, path = parent
+        objects = ((number, inner) for number, inner in enumerate(values[:_LONGEST_LIST]) if isinstance(inner, dict))
+        elements: dict[Element, Any] = {(step, turn, f"{path}[{number}]"): inner for number, inner in objects}
+        if len(elements) < 2:
+            return
+        names = {element: name_in(inner) for element, inner in elements.items()}
         for element, name in names.items():
             is_whole = _SHORTEST_NAME <= len(name) <= _LONGEST_NAME and " " in name.strip()
             if is_whole and len(self.whole_names) < _MOST_WHOLE_NAMES:

@@ -1,6 +1,7 @@
 """The sentences of a text, and what the words around a figure say of it."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -32,7 +33,7 @@ _CLOSE_AFTER = 16
 _CLAUSE_END = re.compile(r"[,;:.!?()\n](?:\s|$)| - | \u2013 ")
 _CALCULATIONS = ("sums", "differences", "shares")
 _SIGN = re.compile(r"\s=\s|(?<![\w.,])[\d.,]{1,12} ?[x\u00d7*+÷] ?[^\s\w]?\d")
-_ITEM = re.compile(r"^ {0,4}(?:[-*\u2022\u30fb]|\d{1,2}[.)]) ?(?=\S)", re.MULTILINE)
+_ITEM = re.compile(r"^(?P<indent> {0,4})(?:(?P<mark>[-*\u2022\u30fb])|\d{1,2}[.)]) ?(?=\S)", re.MULTILINE)
 Direction = Literal["near", "up", "down"]
 
 
@@ -85,9 +86,9 @@ class Sentence:
         """Whether it is an item of a list."""
         return _ITEM.match(self.text) is not None
 
-    def lists(self) -> int:
-        """Return the number of the items that the whole text lists in lines of their own."""
-        return len(_ITEM.findall(self.whole))
+    def lists(self) -> set[int]:
+        """Return how many items the whole text lists in lines of their own: with the same indent and mark."""
+        return set(Counter(match.groups() for match in _ITEM.finditer(self.whole)).values())
 
     def period(self, figure: Figure) -> str | None:
         """Return the time that an amount is said to be for by the words right behind it, such as "a month"."""

@@ -1,6 +1,6 @@
 """Support: the place that a figure of a sentence comes from, or the reason why it may not be said."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
@@ -47,6 +47,8 @@ class Context:
     """The names in it, or else the last ones before it."""
     days: list[Mention]
     """The days in it that name elements."""
+    above: Mapping[Element, frozenset[Element]]
+    """Of each list, the elements that the items of the text have named last, here or above it."""
 
     def elements(self, figure: Figure) -> frozenset[Element]:
         """Return the elements of lists that a figure is said of."""
@@ -121,7 +123,8 @@ def _keys(figure: Figure, sentence: Sentence) -> tuple[Key, ...]:
 def _fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> EvidencePlace | Reason:
     """Return the first place that fits what the sentence says of a figure, or why none does."""
     elements = context.elements(figure)
-    bound = [place for place in places if fits(place, elements)]
+    above = context.above.values() if context.sentence.is_item else ()
+    bound = [place for place in places if fits(place, elements) and all(fits(place, one) for one in above)]
     if figure.kind in _BOUND and (on := elements_of(figure, context.sentence, context.days)):
         on_day = [place for place in bound if place.is_prose or fits(place, on)]
         bound = on_day if bound else [place for place in places if is_in(place, on)]

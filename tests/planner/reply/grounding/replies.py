@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from turnloom.planner.reply.grounding import Evidence, ResultOrigin, check
+from turnloom.planner.reply.grounding.assertions import ANY
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 CHECK_IN, CHECK_OUT = date(2026, 12, 4), date(2026, 12, 6)
@@ -42,12 +43,12 @@ class Said:
     text: str
 
 
-def refused(text: str, *results: Any, said: str = "") -> list[str]:
-    """Return what must not be said of a text, after what the user has said and some results."""
+def refused(text: str, *results: Any, said: str = "", deeds: frozenset[str] = frozenset({ANY})) -> list[str]:
+    """Return what must not be said of a text, after what the user has said and some results, and what each has done."""
     given = Evidence(NOW)
     given.add_said(said, "message")
     for number, result in enumerate(results):
-        given.add_result(result, ResultOrigin(f"s{number}"))
+        given.add_result(result, ResultOrigin(f"s{number}", deeds=deeds))
     return [found.text for found in check(text, given).violations]
 
 

@@ -24,3 +24,23 @@ def test_the_opposite_may_not(reply: str) -> None:
 def test_a_condition_states_nothing() -> None:
     """What holds in some cases is no contradiction."""
     assert refused("If the card is blocked, call us.", BILL) == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "wrong"),
+    [
+        ("- Insurance: No", []),
+        ("- **Insurance:** Yes", ["Insurance"]),
+        ("- Pets allowed: no", []),
+        ("- Pets allowed: yes", ["allowed"]),
+        ("Travel insurance covers illness.", []),
+    ],
+)
+def test_an_answer_behind_a_colon_belongs_to_the_name_before_it(reply: str, wrong: list[str]) -> None:
+    """A text such as "no" is compared with such an answer only: its name alone may mean something else."""
+    assert refused(reply, {"insurance": "no", "pets_allowed": False}) == wrong
+
+
+def test_what_the_user_wants_differently_is_no_contradiction() -> None:
+    """A reply may sum up a booking that is still to be made."""
+    assert refused("- Insurance: Yes", {"insurance": "no"}, said="This time with insurance, please.") == []

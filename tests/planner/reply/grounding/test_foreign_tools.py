@@ -144,3 +144,60 @@ def test_a_figure_belongs_to_the_day_that_its_sentence_names() -> None:
 
     assert refused("On Saturday rain is likely (75%).", weather) == []
     assert refused("On Sunday rain is likely (75%).", weather) == ["75%"]
+
+
+CARDS = {"payment_methods": ["gift_card_1341784", {"id": "credit_card_9929635"}], "reservation_id": "FQ8APE"}
+
+
+@pytest.mark.parametrize(
+    ("reply", "right", "altered"),
+    [
+        ("The gift card ending in {}.", "1784", "1783"),
+        ("Your credit card ends in {}.", "9635", "9633"),
+        ("Your reservation {} is open.", "FQ8APE", "FQ8APX"),
+        ("Reservation ID: {}.", "MQKNLA", "MQKNLB"),
+    ],
+)
+def test_a_code_is_said_as_it_is_or_by_its_last_digits(reply: str, right: str, altered: str) -> None:
+    """One with a single digit is one too; one without any, where the words before it call it so."""
+    known = (CARDS, {"record": "MQKNLA"})
+
+    assert refused(reply.format(right), *known) == []
+    assert refused(reply.format(altered), *known) == [altered]
+
+
+@pytest.mark.parametrize("reply", ["Take the SERIES1 with 3METRES of it.", "PLEASE tell me."])
+def test_not_every_word_in_capitals_is_a_code(reply: str) -> None:
+    """A number with its unit, a name with its version, and a word."""
+    assert refused(reply, CARDS) == []
+
+
+FLIGHTS = [
+    {"flight_number": "HAT025", "departs": "04:00", "prices": {"economy": 149, "business": 368}},
+    {"flight_number": "HAT068", "departs": "11:00", "prices": {"economy": 107, "business": 281}},
+    {"flight_number": "HAT085", "departs": "06:00", "prices": {"economy": 114, "business": 293}},
+]
+PAID = {"bookings": [{"name": "Economy saver", "fee": 3}, {"name": "Business", "fee": 4}]}
+OFFER = """I found three flights:
+
+1. **Flight HAT025**
+   - Departure: 04:00
+   - Economy price: $149
+2. **Flight HAT068**
+   - Departure: 11:00
+   - Economy price: $107
+"""
+
+
+def test_the_lines_under_an_item_speak_of_what_it_names() -> None:
+    """A word of another list in between, such as "economy", does not end that."""
+    assert refused(OFFER, FLIGHTS, PAID) == []
+    assert refused(OFFER.replace("$107", "$114"), FLIGHTS, PAID) == ["$114"]
+    assert refused(OFFER.replace("11:00", "06:00"), FLIGHTS, PAID) == ["06:00"]
+
+
+def test_a_number_that_counts_the_items_may_be_said() -> None:
+    """The lines under the items are not counted with them."""
+    seats = [{**flight, "flights_left": 9} for flight in FLIGHTS]
+
+    assert refused(OFFER.replace("three", "2"), seats) == []

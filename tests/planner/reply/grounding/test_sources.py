@@ -78,3 +78,15 @@ def test_what_a_person_of_the_team_said_may_be_repeated(reply_input: Callable[..
 
     assert [violation.text for violation in grounding.violations] == ["900 EUR"]
     assert [(one.text, one.step, one.path) for one in grounding.sources] == [("80 EUR", "agent", "history")]
+
+
+def test_a_day_that_a_tool_was_asked_about_may_be_said(reply_input: Callable[..., ReplyInput]) -> None:
+    """A result need not repeat it: "no flights on 6 May". An amount in the arguments is no price."""
+    args = {"day": "2027-05-06", "budget": "900 EUR"}
+    asked = StepResult(id="f", tool="flights.search", args=args, status="succeeded", result=[])
+    told = reply_input(asked)
+
+    grounding = check("No flights on 6 May 2027, and none for 900 EUR. On 7 May 2027 neither.", told.evidence())
+
+    assert [(one.text, one.step, one.path) for one in grounding.sources] == [("6 May 2027", "f", "args.day")]
+    assert [violation.text for violation in grounding.violations] == ["900 EUR", "7 May 2027"]

@@ -1,0 +1,60 @@
+"""What a reply says to have been done must have been done, by a tool of the turn or before it."""
+
+from functools import partial
+
+import pytest
+
+from tests.planner.reply.grounding.replies import refused
+
+BOOKING = {"reservation_id": "M05KNL", "payment_history": [{"amount": 140}], "flights": [{"from": "ATL", "to": "PHL"}]}
+read_only = partial(refused, deeds=frozenset())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I have retrieved your reservation.",
+        "We've accessed the booking and verified the dates.",
+        "Ich habe die Daten abgerufen.",
+        "J'ai récupéré votre réservation.",
+        "He localizado su reserva.",
+        "You are confirmed as a silver member.",
+    ],
+)
+def test_what_is_done_for_the_reply_may_be_said(reply: str) -> None:
+    """Looking something up is no deed, in any language."""
+    assert read_only(reply, BOOKING) == []
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "It was booked more than 24 hours ago and was paid with a gift card.",
+        "You are currently booked in business class.",
+        "It depends on whether insurance was purchased.",
+        "Your reservation is scheduled for later.",
+    ],
+)
+def test_a_record_tells_what_was_done_before(reply: str) -> None:
+    """A reservation that a tool only reads has been booked and paid some time ago."""
+    assert read_only(reply, BOOKING) == []
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I have booked it.",
+        "It has been booked.",
+        "Your payment has been charged.",
+        "I have retrieved and cancelled it.",
+    ],
+)
+def test_a_record_is_no_deed_of_this_turn(reply: str) -> None:
+    """Nothing was booked, paid or cancelled by reading."""
+    assert read_only(reply, BOOKING)
+
+
+@pytest.mark.parametrize("reply", ["It was booked.", "It was paid.", "You are booked in business class."])
+def test_without_a_record_nothing_was_done_before(reply: str) -> None:
+    """A price and a date do not show that somebody has booked."""
+    assert read_only(reply, {"price": 140, "date": "2026-12-05"})
