@@ -103,6 +103,11 @@ class Evidence:
                 if is_money or (is_money is False and code == UNSTATED and not is_named):
                     self.places.add_operand(value, code, place)
 
+    def add_asked(self, args: Any, origin: ResultOrigin) -> None:
+        """Add the days that a tool was asked about by its arguments. Its result need not repeat them."""
+        days = {name: value for name, value in args.items() if isinstance(value, str) and iso_day(value)}
+        self.add_result(days, replace(origin, deeds=frozenset()), "args")
+
     def add_said(self, said: Any, path: str) -> None:
         """Add what the user said, or what is known of the user."""
         for text in strings(said):
@@ -212,8 +217,7 @@ class Evidence:
     def _number(self, value: Decimal, path: str, scope: FieldScope) -> None:
         value = scope.in_units(abs(value))
         name = scope.name
-        labelled = [("field", label, value) for label in scope.labels]
-        for key in (("number", value), *counted(name, value), *labelled):
+        for key in (("number", value), *counted(name, value), *(("field", label, value) for label in scope.labels)):
             self._put(key, path, scope)
         self.places.small |= set() if scope.is_said else {value, Decimal(round(value))}
         place = self._place(path, scope)
@@ -253,17 +257,16 @@ class Evidence:
 
     def _figures(self, plain: str, found: list[Figure], path: str, scope: FieldScope) -> None:
         scope = replace(scope, is_prose=len(plain) > _LONGEST_PHRASE)
-        scope_about = scope.about
         is_public = scope.is_public or (not scope.is_private and is_of_business(plain))
         for key in (*(key for claim in claims(plain, found) for key in claim.keys), *fractions(plain)):
             self._put(key, path, scope)
         for figure in found:
-            scope = replace(scope, about=scope_about | stems(beside(plain, figure.start, figure.end)))
+            near = replace(scope, about=scope.about | stems(beside(plain, figure.start, figure.end)))
             is_link_of_page = figure.kind == "link" and scope.page is not None  # it is no evidence
             if not is_link_of_page and (is_public or figure.kind not in PERSONAL):
                 for key in figure.keys:
-                    self._put(key, path, scope)
-                    self._add_operand(key, path, scope)
+                    self._put(key, path, near)
+                    self._add_operand(key, path, near)
 
     def _add_operand(self, key: Key, path: str, scope: FieldScope) -> None:
         match key:

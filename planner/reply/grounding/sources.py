@@ -12,7 +12,6 @@ from turnloom.models.contracts.memory import Exchange, RecalledResult
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.reply.grounding.assertions import ANY
-from turnloom.planner.reply.grounding.days import iso_day
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.places import ResultOrigin
 from turnloom.tools.registry import Registry, Tool
@@ -47,7 +46,7 @@ def gather(
         origin = _origin(tools, step.tool, step.id)
         if step.status == "succeeded" and _is_evidence(tools, step.tool):
             evidence.add_result(step.result, origin)
-            evidence.add_result(_days_of(step.args), replace(origin, deeds=frozenset()), "args")
+            evidence.add_asked(step.args, origin)
         if cause := (step.error or {}).get("cause"):
             evidence.add_result(cause, ResultOrigin(step.id), "error")
         if step.asks:
@@ -56,15 +55,10 @@ def gather(
     for entry in sorted((one for one in memory if _is_evidence(tools, one.tool)), key=lambda entry: entry.age_s):
         origin = _origin(tools, entry.tool, entry.step, entry.turn, entry.age_s)
         evidence.add_result(entry.result, origin)
-        evidence.add_result(_days_of(entry.args), replace(origin, deeds=frozenset()), "args")
+        evidence.add_asked(entry.args, origin)
     for text, path in _authored(agent, tools, said.history):
         evidence.add_authored(text, path)
     return evidence
-
-
-def _days_of(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the days that a tool was asked about. A result need not repeat them."""
-    return {name: value for name, value in args.items() if isinstance(value, str) and iso_day(value)}
 
 
 def _authored(agent: AgentProfile, tools: Registry, history: Sequence[Exchange]) -> Iterator[tuple[str, str]]:
