@@ -1,10 +1,12 @@
 """Measure how a burst of one user delays the other users of its tenant: it posts ten times as much as its rate allows.
 
-Ten others post a turn now and then. Slices of time with a burst and slices without one alternate, on a stack with the
-limits for one user and on one without. Beside them stands what it costs the web server to refuse a message.
+It posts them evenly over the time that its rate is for, or all at once, which also shows what a web server and the
+benchmark's own client leave of the machine. Ten others post a turn now and then. Slices of time with a burst and slices
+without one alternate, on a stack with the limits for one user and on one without. Beside them stands what it costs the
+web server to refuse a message.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
@@ -15,7 +17,7 @@ import psycopg
 from benchmarks.cpu_times import CpuMeter
 from benchmarks.fairness import Steady, another_stack, new_key
 from benchmarks.figures import Row, Spread, Table, at_most, percentile
-from benchmarks.load import Load, drive, during
+from benchmarks.load import Load, drive, during, paced
 from benchmarks.progress import progress
 from benchmarks.shapes import fan_out
 from benchmarks.stack import finished_turns
@@ -26,6 +28,7 @@ _EVERY_S = 0.25
 _TENANT = "crowd"
 _OTHERS = 10
 _CONNECTIONS = 16
+_EVENLY = "evenly"
 _WANTED = 1.1
 _IS_BUSY = "SELECT 1 FROM turns WHERE person ->> 'id' = %s AND finished_at IS NULL LIMIT 1"
 _WITHOUT = {"TURNLOOM_USER_WINDOW": "0"}
@@ -41,31 +44,38 @@ class _Slices:
 
 def run(_: Stack, short: bool) -> Table:
     """Measure both stacks."""
-    rate, rounds, seconds = (60, 2, 1.0) if short else (200, 4, 5.0)
+    rate, rounds, seconds, even_s = (60, 2, 1.0, 12.0) if short else (200, 3, 5.0, 30.0)
     limits = {"a user's rate and window": {"TURNLOOM_USER_RATE": f"{rate}/minute"}, "none": _WITHOUT}
-    found: dict[str, list[_Slices]] = {name: [] for name in limits}
+    ways: dict[str, Callable[[bytes], Iterable[bytes]]] = {
+        _EVENLY: lambda body: during(even_s, paced(10 * rate / 60, repeat(body))),
+        "all at once": lambda body: repeat(body, 10 * rate),
+    }
+    found: dict[tuple[str, str], list[_Slices]] = {}
     refusal_ms = 0.0
     for name, settings in limits.items():
         with another_stack(settings) as stack:
             key = new_key(stack, _TENANT)
             for number in range(rounds):
-                found[name].append(_measure(stack, key, f"loud{number}", 10 * rate))
-                progress(f"burst: {name}: {_ratio(found[name][-1:]):.2f}")
+                for way, bodies in ways.items():
+                    slices = found.setdefault((name, way), [])
+                    slices.append(_measure(stack, key, loud := f"{way} {number}", bodies(_body(loud))))
+                    progress(f"burst: {name}, {way}: {_ratio(slices[-1:]):.2f}")
             if settings is not _WITHOUT:
-                refusal_ms = _refusal_ms(stack, key, "loud0", seconds)
-    ratio = _ratio(found[next(iter(limits))])
+                refusal_ms = _refusal_ms(stack, key, loud, seconds)
+    ratio = _ratio(found[next(iter(limits)), _EVENLY])
     return Table(
-        f"burst: {10 * rate} messages of one user beside those of {_OTHERS} others",
-        [_row(name, slices) for name, slices in found.items()],
+        f"burst: one user who posts {10 * rate} messages a minute beside {_OTHERS} others",
+        [_row(*kind, slices) for kind, slices in found.items()],
         note=f"A refused message costs the web server {refusal_ms:.2f} ms of CPU.",
-        targets=[at_most(_WANTED, "p95 of the others, beside the bursts ÷ alone", Spread.of([ratio]))],
+        targets=[at_most(_WANTED, "p95 of the others, beside an even burst ÷ alone", Spread.of([ratio]))],
     )
 
 
-def _row(name: str, slices: Sequence[_Slices]) -> Row:
+def _row(limits: str, way: str, slices: Sequence[_Slices]) -> Row:
     beside, alone = _all(slices)
     return {
-        "limits": name,
+        "limits": limits,
+        "the burst": way,
         "turns of the others": len(beside) + len(alone),
         "p95 alone, s": Spread.of([percentile(alone, 0.95)]),
         "p95 beside, s": Spread.of([percentile(beside, 0.95)]),
@@ -84,10 +94,10 @@ def _all(slices: Sequence[_Slices]) -> tuple[list[float], list[float]]:
     return [took for each in slices for took in each.beside], [took for each in slices for took in each.alone]
 
 
-def _measure(of: Stack, key: str, loud: str, messages: int) -> _Slices:
+def _measure(of: Stack, key: str, loud: str, bodies: Iterable[bytes]) -> _Slices:
     steady = Steady(of.url, key, [_body(f"quiet{number}") for number in range(_OTHERS)], _EVERY_S)
     with ThreadPoolExecutor(1) as pool, psycopg.connect(of.database_url, autocommit=True) as ledger:
-        burst = pool.submit(_post, of, key, repeat(_body(loud), messages))
+        burst = pool.submit(_post, of, key, bodies)
         beside = steady.post(lambda _: burst.done() and not ledger.execute(_IS_BUSY, (loud,)).rowcount)
         _refuse_errors(burst.result())
     finished_turns(of)

@@ -65,6 +65,14 @@ def during(seconds: float, bodies: Iterable[bytes]) -> Iterator[bytes]:
         yield body
 
 
+def paced(per_s: float, bodies: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield bodies at an even pace. Whoever takes one too early waits for it, and all connections with it."""
+    began = time.perf_counter()
+    for number, body in enumerate(bodies):
+        time.sleep(max(0.0, began + number / per_s - time.perf_counter()))
+        yield body
+
+
 class _Requests:
     def __init__(self, url: str, bodies: Iterator[bytes], expected: int, headers: Mapping[str, str]) -> None:
         parts = urlsplit(url)

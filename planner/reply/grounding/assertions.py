@@ -36,9 +36,9 @@ def find_assertions(text: str) -> Iterator[Figure]:
         words = clause[0][:_LONGEST]
         topic = _topic(words) or (topic if _search(_words()["goes_on"], words[:_LONGEST_START]) else None)
         in_condition = in_condition or is_conditional(words)
-        for start, end, *keys in (*_flags(words, topic), *(() if in_condition else _deeds(words))):
+        for start, end, keys in (*_flags(words, topic), *(() if in_condition else _deeds(words))):
             kind: Kind = "flag" if keys[0][0] == "flag" else "deed"
-            yield Figure(kind, clause.start() + start, clause.start() + end, tuple(keys))
+            yield Figure(kind, clause.start() + start, clause.start() + end, keys)
         in_condition = in_condition and clause[0].endswith(",")
 
 
@@ -66,7 +66,7 @@ def truth_of(value: Any) -> bool | None:
 def _policies(text: str) -> Iterator[Key]:
     for clause in _clauses().findall(text):
         if not clause.endswith("?"):
-            yield from (key for _, _, key in _flags(clause, _topic(clause)))
+            yield from (key for _, _, keys in _flags(clause, _topic(clause)) for key in keys)
 
 
 def is_denied(clause: str) -> bool:
@@ -86,7 +86,7 @@ def _topic(text: str) -> str | None:
     return min(found)[1] if found else None
 
 
-def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, Key]]:
+def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
     """Yield the policies of a clause."""
     if topic is None:
         return
@@ -104,19 +104,19 @@ def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, Key]]:
         word = None if is_beside and aspect == "free" and affirmed is None else word
         if word is not None:
             is_found = True
-            yield word.start(), word.end(), ("flag", topic, aspect, (affirmed is not None) != is_negated)
+            yield word.start(), word.end(), (("flag", topic, aspect, (affirmed is not None) != is_negated),)
         elif named and is_negated and about["denied"] == aspect:
-            yield named.start(), named.end(), ("flag", topic, aspect, False)
+            yield named.start(), named.end(), (("flag", topic, aspect, False),)
 
 
-def _deeds(text: str) -> Iterator[tuple[int, int, *tuple[Key, ...]]]:
+def _deeds(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
     """Yield the deeds that a clause says are done. Of an old record, a deed may be told in the simple past."""
     lexicon = _words()
     if any(_search(lexicon[kind], text) for kind in ("negations", "conditions", "not_deeds")):
         return
     for deed, words in lexicon["deeds_alone"].items():
         if alone := _search(words, text):
-            yield alone.start(), alone.end(), ("deed", deed)
+            yield alone.start(), alone.end(), (("deed", deed),)
     for deed, participles in lexicon["deeds"].items():
         done = _search(participles, text)
         if done is None:
@@ -125,7 +125,7 @@ def _deeds(text: str) -> Iterator[tuple[int, int, *tuple[Key, ...]]]:
         told = _doers(("was_once", *(("is_done",) if deed in lexicon["states"] else ())), text[: done.start()])
         if began or told:
             records: list[Key] = [] if began else [("record", deed)]
-            yield min((*began, *told)), done.end(), ("deed", deed), *records
+            yield min((*began, *told)), done.end(), (("deed", deed), *records)
             return
     yield from _acts(text)
 
@@ -134,12 +134,12 @@ def _doers(kinds: Iterable[str], before: str) -> list[int]:
     return [match.start() for kind in kinds if (match := _search(_words()[kind], before))]
 
 
-def _acts(text: str) -> Iterator[tuple[int, int, Key]]:
+def _acts(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
     """Yield what a first person says to have done, unless it is done for the reply alone."""
     for pattern in _words()["acted"]:
         said = spoken(pattern).search(text)
         if said and not _search(_words()["harmless"], said[0]):
-            yield said.start(), said.end(), ("deed", OTHER)
+            yield said.start(), said.end(), (("deed", OTHER),)
 
 
 def _search(words: str, text: str) -> re.Match[str] | None:

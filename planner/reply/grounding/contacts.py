@@ -88,14 +88,14 @@ def find_identifiers(text: str) -> Iterator[Figure]:
         digits = sum(char.isdigit() for char in match[0])
         is_code = digits > 2 or (digits and _CODE.fullmatch(match[0]) and not _MEASURE.fullmatch(match[0]))
         if letters and is_code and not (is_currency(letters) or _HOURS.fullmatch(match[0])):
-            yield Figure("identifier", match.start(), match.end(), code_keys(match[0]))
+            yield Figure("identifier", match.start(), match.end(), (code_key(match[0]),))
     for match in _named_codes().finditer(text):
-        yield Figure("identifier", match.start("code"), match.end("code"), code_keys(match["code"]))
+        yield Figure("identifier", match.start("code"), match.end("code"), (code_key(match["code"]),))
 
 
-def code_keys(text: str) -> tuple[Key, ...]:
+def code_key(text: str) -> Key:
     """Return the key of a text that is an identifier."""
-    return (("identifier", text.lower()),)
+    return "identifier", text.lower()
 
 
 def is_code(text: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from turnloom.planner.reply.grounding.assertions import stated_by, truth_of
-from turnloom.planner.reply.grounding.contacts import code_keys, host_of, is_code
+from turnloom.planner.reply.grounding.contacts import code_key, host_of, is_code
 from turnloom.planner.reply.grounding.counts import fractions, runs
 from turnloom.planner.reply.grounding.days import iso_day, iso_moment, iso_month
 from turnloom.planner.reply.grounding.documents import beginning, opened
@@ -235,7 +235,7 @@ class Evidence:
         self._codes |= codes_of([text])
         text = beginning(text, min(self._left, _LONGEST_TEXT))
         if is_code(text):
-            self._put(*code_keys(text), path, scope)
+            self._put(code_key(text), path, scope)
         if text.lower() in weekdays():
             self._claims(text, path, scope)
         if not _SPOKEN.search(text):
