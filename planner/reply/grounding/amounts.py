@@ -61,11 +61,30 @@ class _Patterns:
 def find_amounts(text: str) -> Iterator[Figure]:
     """Find money, percentages, and numbers that are not mere counts."""
     patterns = _patterns()
+    yield from _with_cents(text)
     numbers = [_read(match, text, patterns) for match in _NUMBERS.finditer(text)]
     for number in _share_currencies(numbers, text, patterns):
         figure = _figure(number)
         if figure is not None:
             yield _or_day(figure, text) if figure.kind == "number" else figure
+
+
+def _with_cents(text: str) -> Iterator[Figure]:
+    """Find amounts whose hundredths are named apart, such as "65 euros and 70 cents"."""
+    for match in _cents().finditer(text):
+        value = Decimal(match["whole"]) + Decimal(match["cents"]) / 100
+        keys: tuple[Key, ...] = tuple(("money", value, code) for code in sorted(currency_codes(match["currency"])))
+        if keys:
+            yield Figure("money", match.start(), match.end(), keys)
+
+
+@lru_cache
+def _cents() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?<![\d.,])(?P<whole>\d{{1,7}}) (?P<currency>[^\W\d_]{{3,12}}),? (?:(?:{words()['cent_joints']}) )?"
+        rf"(?P<cents>\d{{1,2}}) (?:{words()['cent_words']})(?![^\W\d_])",
+        re.IGNORECASE,
+    )
 
 
 def is_currency(written: str) -> bool:

@@ -63,17 +63,7 @@ def lists_of(named: Iterable[Mention]) -> dict[Element, frozenset[Element]]:
 
 def dated(days: Iterable[Figure], places: Places) -> list[Mention]:
     """Return the days among some that name elements of lists: what happens then."""
-    found: list[Mention] = []
-    for day in days:
-        known = (place for key in day.keys for place in places.by_key.get(key, ()))
-        elements = {
-            (place.step, place.turn, _INNERMOST.sub("", place.path))
-            for place in known
-            if "[" in place.path and not place.is_prose
-        }
-        if elements:
-            found.append(Mention(day.start, day.end, frozenset(elements)))
-    return found
+    return [Mention(day.start, day.end, having) for day in days if (having := _having(day, places))]
 
 
 def _forms(word: str) -> tuple[str, ...]:
@@ -107,6 +97,21 @@ def elements_of_claim(claim: Figure, sentence: Sentence, named: list[Mention]) -
     inside = _groups([mention for mention in named if start <= mention.start < end])
     before = _groups([mention for mention in named if mention.end <= start])
     return frozenset().union(*(inside or before))
+
+
+def elements_of_price(claim: Figure, sentence: Sentence, places: Places) -> frozenset[Element]:
+    """Return the elements that have the amount before a policy in its sentence, or else the one in its clause."""
+    _, end = sentence.clause(claim.start)
+    money = [figure for figure in sentence.figures if figure.kind == "money" and figure.start < end]
+    before = [figure for figure in money if figure.end <= claim.start]
+    return _having((before or money)[-1], places) if money else frozenset()
+
+
+def _having(figure: Figure, places: Places) -> frozenset[Element]:
+    """Return the elements of lists that have a figure in a field of their own."""
+    found = places.of(figure.keys)
+    listed = (place for place in found if "[" in place.path and not place.is_prose)
+    return frozenset((place.step, place.turn, _INNERMOST.sub("", place.path)) for place in listed)
 
 
 def fits(place: EvidencePlace, elements: frozenset[Element]) -> bool:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from turnloom.models.contracts.turn import Source
 from turnloom.planner.reply.grounding.binding import Mention, dated, lists_of, mentions
-from turnloom.planner.reply.grounding.consistency import not_apart, unrelated
+from turnloom.planner.reply.grounding.consistency import not_apart, of_other_nights, unrelated
 from turnloom.planner.reply.grounding.contradictions import contradiction, denied_flags
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.figures import Figure, folded, visible
@@ -106,14 +106,14 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
         told.extend(operand for figure in sentence.figures for operand in _stated(figure, evidence))
         days = [figure for figure in sentence.figures if figure.kind == "date"]
         inside = [claim for claim in claimed if sentence.start <= claim.start < sentence.end]
-        lengths = {key[-1] for claim in inside for key in claim.keys if key[0] == "duration"}
+        lengths, nights = _stated_of(inside, ("duration",)), _stated_of(inside, ("count", "night"))
         days += [claim for claim in inside if claim.kind == "weekday"]
         dates = dated(days, evidence.places)
         here = mentions(sentence, evidence.places)
         named = here or named
         above = lists_of(here) if not sentence.is_item else above | lists_of(here)
-        stated, before = _decimals(lengths), stated
-        context = Context(sentence, evidence, here, told, tries, stated | before, named, dates, above)
+        stated, before = lengths, stated
+        context = Context(sentence, evidence, here, told, tries, stated | before, named, nights, dates, above)
         derived: list[str] = []
         for figure in sentence.figures:
             place = support(figure, context)
@@ -122,13 +122,18 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
             if isinstance(place, EvidencePlace) and value is not None and place.path:
                 derived.append(place.path)
                 told.append(Operand(value, code_of(figure), place))
-        yield from ((figure, "no_source") for figure in (*unrelated(sentence), *not_apart(sentence, limits)))
+        yield from (
+            (figure, "no_source")
+            for figure in (*unrelated(sentence), *not_apart(sentence, limits), *of_other_nights(sentence, nights))
+        )
         yield from ((claim, "policy") for claim in denied_flags(context))
         yield from ((claim, reason) for claim in inside if (reason := contradiction(claim, context, derived)))
 
 
-def _decimals(values: Iterable[object]) -> set[Decimal]:
-    return {value for value in values if isinstance(value, Decimal)}
+def _stated_of(inside: Iterable[Figure], form: tuple[str, ...]) -> set[Decimal]:
+    """Return the numbers of a form, such as those of the counts of nights, that claims state."""
+    keys = (key for claim in inside for key in claim.keys if key[: len(form)] == form)
+    return {key[-1] for key in keys if isinstance(key[-1], Decimal)}
 
 
 def _stated(figure: Figure, evidence: Evidence) -> Iterator[Operand]:

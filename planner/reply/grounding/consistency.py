@@ -54,6 +54,21 @@ def not_apart(sentence: Sentence, limits: Collection[Decimal]) -> Iterator[Figur
         yield from compared if _value(compared[0]) not in apart else ()
 
 
+def of_other_nights(sentence: Sentence, nights: Collection[Decimal]) -> Iterator[Figure]:
+    """Yield the one of two amounts that is a multiple of the other, which is for a night, but not by the nights stated.
+
+    A multiple of the nights may be for several people.
+    """
+    money = [figure for figure in sentence.figures if figure.kind == "money"]
+    if len(nights) != 1 or len(money) != 2 or sentence.says("differences"):
+        return
+    for night, stay in (money, money[::-1]):
+        if sentence.basis(night) == "night" and sentence.basis(stay) != "night" and _value(night):
+            times = _value(stay) / _value(night)
+            if times == int(times) > 1 and times % next(iter(nights)):
+                yield stay
+
+
 def _is_compared(sentence: Sentence, figure: Figure) -> bool:
     """Return whether the words right behind an amount say that it is a difference, as in "54 below"."""
     after = sentence.whole[figure.end : min(sentence.end, figure.end + _CLOSE)].lstrip()

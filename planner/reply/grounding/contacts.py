@@ -43,6 +43,9 @@ _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b
 _LETTER = r"(?![\u2e80-\uffef])[\w-]"
 _WORD = re.compile(rf"(?<![A-Za-z0-9_-])[A-Za-z0-9](?:{_LETTER}){{4,80}}(?<=[A-Za-z0-9])(?!{_LETTER})")
 _CODE = re.compile(r"[A-Z0-9]{6,8}")
+_FLIGHT = re.compile(
+    r"(?<![\w-])(?!AM|PM|ID|NO)(?P<carrier>[A-Z]{2}|[A-Z]\d|\d[A-Z])[ \u00a0]?(?P<number>\d{2,4})(?![\w%]|[.,:]\d)"
+)
 _MEASURE = re.compile(r"\d+[A-Z]+|[A-Z]+\d{1,2}")
 """A number with its unit, or a name with its version: no codes, though they have letters and digits."""
 _HOURS = re.compile(r"\d{1,2}h\d{2}(?:-\d{1,2}h\d{2})?", re.IGNORECASE)
@@ -91,6 +94,13 @@ def find_identifiers(text: str) -> Iterator[Figure]:
             yield Figure("identifier", match.start(), match.end(), (code_key(match[0]),))
     for match in _named_codes().finditer(text):
         yield Figure("identifier", match.start("code"), match.end("code"), (code_key(match["code"]),))
+
+
+def find_flights(text: str) -> Iterator[Figure]:
+    """Find numbers of flights and trains, also with a blank, such as "LY 514"."""
+    for match in _FLIGHT.finditer(text):
+        if not is_currency(match["carrier"]):
+            yield Figure("identifier", match.start(), match.end(), (code_key(match["carrier"] + match["number"]),))
 
 
 def code_key(text: str) -> Key:

@@ -9,15 +9,17 @@ from decimal import Decimal
 
 from turnloom.planner.reply.grounding.arithmetic import is_rounded
 from turnloom.planner.reply.grounding.assertions import ANY, OTHER
-from turnloom.planner.reply.grounding.binding import elements_of, elements_of_claim, fits, is_in
+from turnloom.planner.reply.grounding.binding import elements_of, elements_of_claim, elements_of_price, fits, is_in
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.flags import claimed
 from turnloom.planner.reply.grounding.lexicon import spoken, words
-from turnloom.planner.reply.grounding.moments import between, lasts, of_clock
+from turnloom.planner.reply.grounding.moments import between, days_apart, lasts, of_clock
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.sentences import Sentence
 from turnloom.planner.reply.grounding.support import Context, Reason
 
+_ONE_OF_THEM: Key = ("count", "item", Decimal(1))
+"""What "one hotel" says: little."""
 _BOUND = frozenset({"count", "duration", "label"})
 """Kinds of claims that belong to the thing that their sentence names."""
 
@@ -35,12 +37,12 @@ def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Re
     if found := places.of(claim.keys):
         return "other" if claim.kind in _BOUND and _is_of_another(claim, found, context) else None
     wrong: dict[str, Callable[[], bool]] = {
-        "small": lambda: _is_unheard(claim, context),
+        "small": lambda: _is_unheard(claim, context, derived),
         "label": lambda: _is_mislabelled(claim, context, derived),
         # When a place is open is seldom a date.
         "weekday": lambda: not sentence.says("opening_words") and _has_others_only(claim, context, derived),
     }
-    if claim.keys[0][-1] in sentence.lists() - {1} and not sentence.is_item:
+    if claim.keys[0] == _ONE_OF_THEM or (claim.keys[0][-1] in sentence.lists() - {1} and not sentence.is_item):
         return None  # it counts what the text lists
     is_wrong = wrong.get(claim.kind, lambda: _has_others_only(claim, context, derived))
     return "no_source" if is_wrong() else None
@@ -108,10 +110,14 @@ def _denied(claim: Figure, context: Context) -> Reason | None:
     """Return `policy` if results have only the opposite of a policy, of the thing that the sentence names."""
     *kind, polarity = claim.keys[0]
     elements = elements_of_claim(claim, context.sentence, context.named)
+    priced = elements_of_price(claim, context.sentence, context.evidence.places)
+    elements = elements & priced or priced or elements
     same, opposite = (
         [place for place in context.evidence.places.of(((*kind, sort),)) if fits(place, elements)]
         for sort in (polarity, not polarity)
     )
+    if any(is_in(place, priced) for place in opposite):
+        same = [place for place in same if is_in(place, elements)]  # a text about all of them does not count
     return "policy" if opposite and not same else None
 
 
@@ -124,6 +130,8 @@ def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) ->
         return bool(known)
     value, direction = key[-1], sentence.rounding(claim)
     assert isinstance(value, Decimal)
+    if key[1] == "day" and days_apart(value, sentence, places):
+        return False
     if key[1] == "left" and any(value <= length for length in places.values("count", "item")):
         return False  # some of a list
     if key[0] == "duration" and (
@@ -132,7 +140,7 @@ def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) ->
         return False
     return bool(known) and not (
         any(round(other) == value or (direction and is_rounded(value, other, direction)) for other in known)
-        or any(path.endswith((f"* {value}", f"/ {value}")) for path in derived)
+        or _is_factor(value, derived)
         or any(value == other * count for count in sentence.counts() if count > 1 for other in known if other > 1)
         or _is_sum(key, places)
         or (sentence.says("sums") and key[1] in ("left", "item"))
@@ -140,14 +148,16 @@ def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) ->
     )
 
 
-def _is_unheard(claim: Figure, context: Context) -> bool:
+def _is_unheard(claim: Figure, context: Context, derived: Sequence[str]) -> bool:
     """Return whether a small number stands nowhere, and is neither some of a list nor two known numbers' sum."""
     places, sentence = context.evidence.places, context.sentence
     value = claim.keys[0][1]
     assert isinstance(value, Decimal)
     if not places.small or value in places.small | places.said_counts or sentence.rounding(claim):
         return False
-    if any(sentence.says(kind) for kind in ("sums", "differences")):
+    if any(sentence.says(kind) for kind in ("sums", "differences")) or _is_factor(value, derived):
+        return False
+    if days_apart(value, sentence, places):
         return False
     if int(value) in {number for key in places.by_key for number in of_clock(key)}:
         return False  # an hour, or a day of a month
@@ -169,10 +179,12 @@ def _is_mislabelled(claim: Figure, context: Context, derived: Sequence[str]) -> 
         return False
     if sentence.rounding(claim) or sentence.says("sums") or sentence.says("differences"):
         return False
-    return not (
-        any(value <= length for length in listed)
-        or any(path.endswith((f"* {value}", f"/ {value}")) for path in derived)
-    )
+    return not (any(value <= length for length in listed) or _is_factor(value, derived))
+
+
+def _is_factor(value: Decimal, derived: Sequence[str]) -> bool:
+    """Return whether an amount of the sentence was found by multiplying or dividing by a number."""
+    return any(path.endswith((f"* {value}", f"/ {value}")) for path in derived)
 
 
 def _known(key: Key, places: Places, elements: frozenset[Element] = frozenset()) -> set[Decimal]:

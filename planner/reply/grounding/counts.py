@@ -23,8 +23,11 @@ def find_counts(text: str) -> Iterator[Figure]:
     """Find numbers with a unit of `words.yaml`."""
     for unit, pattern in _patterns().items():
         for match in pattern.finditer(text):
-            value = Decimal(match["value"].replace(",", "."))
-            yield Figure("count", match.start(), match.end(), (("count", unit, value),))
+            # In "rose from 31 to 49 m³" the first number may stand anywhere; temperatures are ranges of one thing.
+            for part in ("first", "value") if match["first"] and unit == "degree" else ("value",):
+                value = Decimal(match[part].replace(",", "."))
+                end = match.end() if part == "value" else match.end(part)
+                yield Figure("count", match.start(part), end, (("count", unit, value),))
 
 
 def find_durations(text: str) -> Iterator[Figure]:
@@ -74,8 +77,10 @@ def fractions(text: str) -> list[Key]:
 
 @lru_cache
 def _patterns() -> dict[str, re.Pattern[str]]:
+    joints = either(map(re.escape, [*words()["range_joints"], *words()["list_joints"]]))
+    first = rf"(?:(?<![\d.,:/#])(?<![^\W\u2e80-\uffef])(?P<first>\d{{1,3}}(?:[.,]\d{{1,2}})?) ?(?:{joints}) ?)?"
     return {
-        unit: re.compile(rf"{_NUMBER}[\s\u00a0-]?(?:{read['words']})(?![^\W\d_])", re.IGNORECASE)
+        unit: re.compile(rf"{first}{_NUMBER}[\s\u00a0-]?(?:{read['words']})(?![^\W\d_])", re.IGNORECASE)
         for unit, read in words()["units"].items()
     }
 

@@ -33,11 +33,12 @@ _ON_WEEKDAY = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """A weekday and a day of the month, such as "Friday the 11th"."""
+_WEEKDAY_ORDINAL = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,12}),? the (?P<day>\d{1,2})(?:st|nd|rd|th)\b")
 _USUAL_FRACTIONS = frozenset({"24/7", "1/2", "1/3", "2/3", "1/4", "3/4"})
-
-
 _WORD_BEFORE = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{2,})[.,]?\s(?:(?:the|dem|den|der|el|le|il|o|de)\s)?$")
-_WEEKDAY_AFTER = re.compile(r"\s?[(\uff08](?P<word>[^\W\d_]{3,}|[月火水木金土日월화수목금토일])\.?[)\uff09]")
+_WEEKDAY_AFTER = re.compile(
+    r"(?:\s?[(\uff08]|,\s(?:an?|une?|ein)\s)(?P<word>[^\W\d_]{3,}|[月火水木金土日월화수목금토일])(?![^\W\d_])"
+)
 _WEEKDAY = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,})(?![^\W\d_])")
 """A word that may be a weekday; the short forms are other words too."""
 _WEEKDAYS = re.compile(r"(?<![^\W\d_])(?P<first>[^\W\d_]{3,9})\.?\s?[-\u2013]\s?(?P<last>[^\W\d_]{3,9})(?![^\W\d_])")
@@ -76,6 +77,7 @@ def find_days(text: str) -> Iterator[Figure]:
         (patterns.short, _short),
         (_ORDINAL, _ordinal),
         (_ON_WEEKDAY, _weekday_of_month),
+        (_WEEKDAY_ORDINAL, _weekday_of_month),
     )
     for pattern, read in scans:
         for match in pattern.finditer(text):

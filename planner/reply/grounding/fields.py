@@ -196,14 +196,14 @@ class FieldScope:
         return isinstance(value, str) or self.is_redacted or self.name.is_private
 
     def _is_public_inside(self, name: FieldName, *, is_listed: bool) -> bool:
-        is_of_business = self.is_public and not name.is_person
-        return is_of_business or self.is_own or name.is_public or is_listed
+        return (self.is_public and not name.is_person) or self.is_own or name.is_public or is_listed
 
 
 def is_business(fields: dict[str, Any]) -> bool:
     """Return whether an object describes a place of business, and not a person."""
-    is_any = any(field_name(key).is_business and not isinstance(value, int | float) for key, value in fields.items())
-    return is_any and not any(field_name(key).is_person for key in fields)
+    found = [(field_name(key), isinstance(value, int | float)) for key, value in fields.items()]
+    is_any = any((name.is_business and not is_number) or "star" in name.units for name, is_number in found)
+    return is_any and not any(name.is_person for name, _ in found)
 
 
 def _ends_like_money(parts: Iterable[str]) -> bool:

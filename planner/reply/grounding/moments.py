@@ -16,6 +16,8 @@ from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.places import EvidencePlace, Places
 from turnloom.planner.reply.grounding.sentences import Sentence
 
+TODAY = "now"
+"""The path of today's date."""
 _DAY = 24 * 60
 _LONGEST_STAY = 31
 _MOST_LENGTHS, _MOST_TIMES = 12, 16
@@ -60,6 +62,7 @@ def later_day(figure: Figure, sentence: Sentence, minutes: set[Decimal], places:
     """
     unit = spoken(words()["units"]["day"]["words"])
     said = sorted(int(count) for count in sentence.counts()) if unit.search(sentence.text) else []
+    said += [1] if sentence.says("day_beside") else []
     said += [int(length) // _DAY for length in sorted(minutes) if length and length % _DAY == 0]
     wanted, lengths = set(figure.keys), _lengths(("count", "day"), places)
     for known, place in _days(places):
@@ -67,6 +70,15 @@ def later_day(figure: Figure, sentence: Sentence, minutes: set[Decimal], places:
             if wanted.intersection(implied(known + timedelta(days=days))):
                 return replace(place, path=f"{place.path} {days:+} days")
     return None
+
+
+def days_apart(count: Decimal, sentence: Sentence, places: Places) -> bool:
+    """Return whether a number of days is between a day of the sentence and another known one, such as today."""
+    said = {key for figure in sentence.figures for key in figure.keys if figure.kind == "date"}
+    known = {day for day, _ in _days(places)}
+    if not said and sentence.says("from_today"):
+        said = {("date", day) for day, place in _days(places) if place.path == TODAY}
+    return any(abs((one - other).days) == count for one in known if said.intersection(implied(one)) for other in known)
 
 
 def later_time(figure: Figure, lengths: set[Decimal], places: Places) -> EvidencePlace | None:

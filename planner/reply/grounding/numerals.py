@@ -23,6 +23,10 @@ _AROUND = "./@_:\\"
 _JOINING = frozenset({" ", "-", "\u00a0", "\u2011", "\u202f"})
 _MOST_WORDS = 4
 """Most words of a number below a hundred, such as "quatre-vingt-dix-neuf"."""
+_TEN = 10
+_COINS = "cents"
+_CENTS = frozenset({"cent", _COINS})
+"""A hundred in French, behind a number below ten. "Seventy cents" are coins."""
 _SHORTEST_COMPOUND = 8
 _AND = "\u05d5"
 """The Hebrew "and", which is written as one word with the next one."""
@@ -69,7 +73,7 @@ def _spelled(text: str) -> Iterator[tuple[int, int, int]]:
     place = 0
     while place < len(found):
         word = found[place].text
-        is_possible = word in known.starts or len(word) >= _SHORTEST_COMPOUND
+        is_possible = (word in known.starts and word != _COINS) or len(word) >= _SHORTEST_COMPOUND
         read = (_ordinal(found, place) or _cardinal(found, place)) if is_possible else None
         if read is None:
             place += 1
@@ -116,7 +120,7 @@ def _cardinal(found: list[_Word], place: int) -> tuple[int, int] | None:
             if total:
                 break
             total, current = max(current, 1) * value, 0
-        elif value == 100 and 0 < current < 100:
+        elif value == 100 and 0 < current < (_TEN if found[at].text in _CENTS else 100):
             current *= 100
         elif (value >= 100 and current) or current % 100:
             break

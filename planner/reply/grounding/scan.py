@@ -6,7 +6,13 @@ from functools import lru_cache
 
 from turnloom.planner.reply.grounding.amounts import find_amounts
 from turnloom.planner.reply.grounding.assertions import find_assertions
-from turnloom.planner.reply.grounding.contacts import find_documents, find_identifiers, find_links, find_phones
+from turnloom.planner.reply.grounding.contacts import (
+    find_documents,
+    find_flights,
+    find_identifiers,
+    find_links,
+    find_phones,
+)
 from turnloom.planner.reply.grounding.counts import find_counts, find_durations, find_small, runs, small_numbers
 from turnloom.planner.reply.grounding.days import coming, find_days, find_weekdays
 from turnloom.planner.reply.grounding.figures import Figure, Key, Scanner, find, visible, without
@@ -21,6 +27,7 @@ _SCANNERS: tuple[Scanner, ...] = (
     find_documents,
     find_times,
     find_identifiers,
+    find_flights,
     find_phones,
     find_amounts,
 )

@@ -11,21 +11,21 @@ from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.exchange import exchanged
 from turnloom.planner.reply.grounding.fields import Basis, basis_of, period_of
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
-from turnloom.planner.reply.grounding.moments import later_day, later_time
+from turnloom.planner.reply.grounding.moments import TODAY, later_day, later_time
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Operand
 from turnloom.planner.reply.grounding.relevance import things_named
-from turnloom.planner.reply.grounding.sentences import Sentence
+from turnloom.planner.reply.grounding.sentences import Direction, Sentence
 
 Reason = Literal["no_source", "personal", "page", "said", "basis", "other", "policy", "deed"]
 _BOUND = frozenset({"money", "number", "percent", "time"})
-"""Kinds of figures that belong to the thing that their sentence names."""
+"""Kinds of figures that belong to the thing, or the day, that their sentence names."""
+_NAMED = _BOUND | {"link", "phone"}
+"""Kinds that belong to the thing that it names."""
 _COMPUTES = ("sums", "differences", "shares", "additions")
 """Words behind which an amount that belongs to something else may be the result of a calculation."""
 _MOST_SAID = 12
 _FEW = 4
 _ONE = Decimal(1)
-TODAY = "now"
-"""The path of today's date."""
 IDIOM = EvidencePlace("agent", "")
 """The place of what states nothing: an offered day, "100 % sure"."""
 
@@ -45,6 +45,8 @@ class Context:
     """The lengths of time that the sentence states, in minutes."""
     topic: list[Mention]
     """The names in it, or else the last ones before it."""
+    nights: set[Decimal]
+    """The numbers of nights that the sentence states."""
     days: list[Mention]
     """The days in it that name elements."""
     above: Mapping[Element, frozenset[Element]]
@@ -52,7 +54,7 @@ class Context:
 
     def elements(self, figure: Figure) -> frozenset[Element]:
         """Return the elements of lists that a figure is said of."""
-        return elements_of(figure, self.sentence, self.named) if figure.kind in _BOUND else frozenset()
+        return elements_of(figure, self.sentence, self.named) if figure.kind in _NAMED else frozenset()
 
     def basis(self, figure: Figure) -> Basis | None:
         """Return what an amount is said to be for, unless all is for one night."""
@@ -161,6 +163,8 @@ def _derived(figure: Figure, context: Context) -> Derived | None:
     if figure.kind == "percent" and value == 100:
         return Derived(value, "", IDIOM)  # "100 % sure" is a way to say yes
     direction = context.sentence.rounding(figure)
+    if figure.kind == "percent" and direction and (place := _rounded_percent(value, context, direction)):
+        return Derived(value, f"{place.path} ≈ {value}", place)
     amounts = operands(figure, context)
     elements = context.elements(figure)
     if figure.kind != "percent":
@@ -172,6 +176,12 @@ def _derived(figure: Figure, context: Context) -> Derived | None:
     if figure.kind == "percent":
         return derive_percent(value, known, direction)
     return derive(value, known, direction)
+
+
+def _rounded_percent(value: Decimal, context: Context, direction: Direction) -> EvidencePlace | None:
+    places = context.evidence.places
+    known = (other for other in places.values("percent") if is_rounded(value, other, direction))
+    return next((place for other in known for place in places.of((("percent", other),))), None)
 
 
 def _is_whole_of(value: Decimal, operand: Operand) -> bool:
@@ -193,6 +203,9 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
     derived = [operand for operand in context.told if operand not in amount and operand.code != "%"]
     known = context.evidence.places
     told = [*amount, *(operand for operand in derived if operand.value not in {a.value for a in amount})]
+    counts = {value for unit in ("night", "guest", "adult") for value in known.values("count", unit)}
+    counts |= {count for count in known.said_counts if count <= _MOST_SAID}
+    only_nights = context.nights and not context.sentence.says("people")
     return KnownAmounts(
         # What is told comes first, because not all of the others are tried.
         amounts=[*told, *(operand for operand in amounts if operand not in amount)],
@@ -200,8 +213,7 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         things=things_named(context.sentence.text, [one for one in amounts if not one.place.is_said]),
         references=[*list(context.told)[-4:], *(one for one in amounts if one.place.is_said)][:6],
         counts=frozenset(context.sentence.counts()),
-        known_counts=frozenset(value for unit in ("night", "guest", "adult") for value in known.values("count", unit))
-        | {count for count in known.said_counts if count <= _MOST_SAID},
+        known_counts=frozenset(context.nights | (set() if only_nights else counts)),
         is_sum=context.sentence.says("sums"),
         is_addition=context.sentence.says("additions"),
         is_difference=context.sentence.says("differences") or context.sentence.says("user_figures"),

@@ -43,6 +43,9 @@ def test_a_record_tells_what_was_done_before(reply: str) -> None:
 @pytest.mark.parametrize(
     "reply",
     [
+        "I've held the seats until tonight.",
+        "David has accepted the slot.",
+        "I've let the desk know.",
         "I have booked it.",
         "It has been booked.",
         "Your payment has been charged.",

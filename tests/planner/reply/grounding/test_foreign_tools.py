@@ -201,3 +201,94 @@ def test_a_number_that_counts_the_items_may_be_said() -> None:
     seats = [{**flight, "flights_left": 9} for flight in FLIGHTS]
 
     assert refused(OFFER.replace("three", "2"), seats) == []
+
+
+HOTELS = {
+    "currency": "EUR",
+    "nights": 2,
+    "rooms": [
+        {"name": "Garden Double", "cancellable": False, "price_total": 666, "url": "https://a.example/1"},
+        {"name": "Garden Double", "cancellable": True, "price_total": 740, "url": "https://a.example/2"},
+        {"name": "Sea Suite", "cancellable": True, "price_total": 1360, "url": "https://a.example/3"},
+    ],
+}
+ABOUT_RATES = {"answer": "Refundable rates can be cancelled. Other rates are not refundable."}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The Garden Double at €666 is not refundable.",
+        "The Garden Double at €740 is refundable, the other one is €666.",
+        "Two nights come to €666, so €333 a night.",
+        "[Sea Suite](https://a.example/3)",
+    ],
+)
+def test_a_price_tells_which_of_two_alike_is_meant(reply: str) -> None:
+    """Two offers may have one name. What rates are in general says nothing of this one."""
+    assert refused(reply, HOTELS, ABOUT_RATES) == []
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The Garden Double at €666 is refundable.",
+        "The Garden Double at €740 is not refundable.",
+        "The Garden Double is €222 a night.",
+        "Two nights are €1,998 at €666 a night.",
+        "[Sea Suite](https://a.example/1)",
+    ],
+)
+def test_what_another_offer_has_is_not_said_of_it(reply: str) -> None:
+    """Nor may a price for a night have been shared by three for a stay of two nights."""
+    assert refused(reply, HOTELS, ABOUT_RATES)
+
+
+TRAINS = {
+    "trains": [{"train": "IC 523", "minutes": 151, "fare": 25.4}, {"train": "AP 121", "minutes": 95, "fare": 33.9}]
+}
+
+
+@pytest.mark.parametrize("reply", ["IC 523 takes 151 minutes.", "Take AP121, it is EUR 33.90."])
+def test_a_number_of_a_train_or_a_flight_may_have_a_blank(reply: str) -> None:
+    """It is a code, and no number of its own."""
+    assert refused(reply, TRAINS) == []
+    assert refused(reply.replace("523", "532").replace("121", "112"), TRAINS)
+
+
+STAY = {"check_in": "2026-11-25", "opens": "2026-11-28", "low_c": 2.7, "high_c": 11.4}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("It's five days from today.", "It's six days from today."),
+        ("It begins on 25 November, five days away.", "It begins on 25 November, seven days away."),
+        ("Between 2.7 and 11.4 °C.", "Between 7.2 and 11.4 °C."),
+        ("It opens on Saturday the 28th as planned.", "It opens on Friday the 28th as planned."),
+        ("It opens on 28 November 2026, a Saturday.", "It opens on 28 November 2026, a Sunday."),
+        ("You can cancel until the day before, 24 November.", "You can cancel until two days before, 24 November."),
+    ],
+)
+def test_days_and_ranges(right: str, wrong: str) -> None:
+    """Both ends of a range have its unit. Today is a known day. A weekday behind a date must be right."""
+    assert refused(right, STAY) == []
+    assert refused(wrong, STAY)
+
+
+def test_coins_are_hundredths() -> None:
+    """In "seventy cents" nothing is a hundred, unlike in "sept cents"."""
+    assert refused("That is twenty-five euros and forty cents.", {"currency": "EUR", "fare": 25.4}) == []
+    assert refused("Cela fait sept cents euros.", {"currency": "EUR", "prix": 700}) == []
+    assert refused("That is twenty-five euros and fifty cents.", {"currency": "EUR", "fare": 25.4})
+
+
+def test_the_phone_number_of_a_hotel_may_be_said() -> None:
+    """What has stars is no person."""
+    found = [
+        {"name": "Canal Loft", "stars": 2, "phone": "+33 1 55 50 63 09"},
+        {"name": "Ann Loft", "phone": "+33 1 55 50 63 10"},
+    ]
+
+    assert refused("Call the Canal Loft on +33 1 55 50 63 09.", found) == []
+    assert refused("Call the Ann Loft on +33 1 55 50 63 10.", found)
