@@ -44,7 +44,9 @@ _LETTER = r"(?![\u2e80-\uffef])[\w-]"
 _WORD = re.compile(rf"(?<![A-Za-z0-9_-])[A-Za-z0-9](?:{_LETTER}){{4,80}}(?<=[A-Za-z0-9])(?!{_LETTER})")
 _CODE = re.compile(r"[A-Z0-9]{6,8}")
 _FLIGHT = re.compile(
-    r"(?<![\w-])(?!AM|PM|ID|NO)(?P<carrier>[A-Z]{2}|[A-Z]\d|\d[A-Z])[ \u00a0]?(?P<number>\d{2,4})(?![\w%]|[.,:]\d)"
+    r"(?<![\w-])(?!AM|PM|ID|NO|[GKMT]B|[KCM]M|KG|ML|KW|[QHSTW]\d[ \u00a0]?(?:19|20)\d\d)"  # units, and "Q3 2026"
+    r"(?:(?P<letters>[A-Z]{2})[ \u00a0]?(?=\d\d)|(?P<mixed>[A-Z]\d|\d[A-Z])[ \u00a0]?(?=\d{3}))"
+    r"(?P<number>\d{2,4})(?![\w%]|[.,:]\d)"
 )
 _MEASURE = re.compile(r"\d+[A-Z]+|[A-Z]+\d{1,2}")
 """A number with its unit, or a name with its version: no codes, though they have letters and digits."""
@@ -99,8 +101,9 @@ def find_identifiers(text: str) -> Iterator[Figure]:
 def find_flights(text: str) -> Iterator[Figure]:
     """Find numbers of flights and trains, also with a blank, such as "LY 514"."""
     for match in _FLIGHT.finditer(text):
-        if not is_currency(match["carrier"]):
-            yield Figure("identifier", match.start(), match.end(), (code_key(match["carrier"] + match["number"]),))
+        carrier = match["letters"] or match["mixed"]
+        if not is_currency(carrier):
+            yield Figure("identifier", match.start(), match.end(), (code_key(carrier + match["number"]),))
 
 
 def code_key(text: str) -> Key:

@@ -109,15 +109,16 @@ def _is_conditional(claim: Figure, sentence: Sentence) -> bool:
 def _denied(claim: Figure, context: Context) -> Reason | None:
     """Return `policy` if results have only the opposite of a policy, of the thing that the sentence names."""
     *kind, polarity = claim.keys[0]
-    elements = elements_of_claim(claim, context.sentence, context.named)
+    named = elements_of_claim(claim, context.sentence, context.named)
     priced = elements_of_price(claim, context.sentence, context.evidence.places)
-    elements = elements & priced or priced or elements
+    priced = named & priced if named else priced  # the amount before a name may be that of another offer
+    elements = priced or named
     same, opposite = (
         [place for place in context.evidence.places.of(((*kind, sort),)) if fits(place, elements)]
         for sort in (polarity, not polarity)
     )
     if any(is_in(place, priced) for place in opposite):
-        same = [place for place in same if is_in(place, elements)]  # a text about all of them does not count
+        same = [place for place in same if is_in(place, priced)]  # a text about all of them does not count
     return "policy" if opposite and not same else None
 
 
