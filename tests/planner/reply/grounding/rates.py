@@ -31,7 +31,7 @@ SCENES = Path(__file__).parent / "scenes"
 FRESH = SCENES / "fresh"
 """Scenes that were written to estimate how the rules do on replies that they were not made for."""
 OTHERS = SCENES / "others"
-"""Scenes that several writers made who knew nothing of the rules, over tools that declare nothing."""
+"""Scenes that several writers made who knew nothing of the rules, mostly over tools that declare nothing."""
 NOW = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
 _CHOICE = re.compile(r"\{([^{}]*)\}")
 
