@@ -50,13 +50,12 @@ def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Re
 
 def denied_flags(context: Context) -> Iterator[Figure]:
     """Yield the words of a sentence that contradict fields that are true or false."""
-    sentence = context.sentence
-    said = context.evidence.said_stems
+    sentence, said = context.sentence, context.evidence.said_stems
+    if sentence.is_question or sentence.says("offers"):
+        return
     # A text that the user has spoken of may be a wish, such as "insurance: no" in what is about to be booked.
     flags = [flag for flag in context.evidence.flags if not (flag.is_word and said.intersection(flag.names))]
-    if sentence.is_question or sentence.says("offers") or not flags:
-        return
-    for start, end in _statements(sentence):
+    for start, end in _statements(sentence) if flags else ():
         for first, last, named, is_affirmed in claimed(sentence.whole[start:end], flags):
             claim = Figure("flag", start + first, start + last, ())
             elements = elements_of_claim(claim, sentence, context.named)

@@ -67,18 +67,26 @@ def later_day(figure: Figure, sentence: Sentence, minutes: set[Decimal], places:
     wanted, lengths = set(figure.keys), _lengths(("count", "day"), places)
     for known, place in _days(places):
         for days in (*said, *(-days for days in said), *_beside(place, lengths)):
-            if wanted.intersection(implied(known + timedelta(days=days))):
+            reached = _after(known, days)
+            if reached and wanted.intersection(implied(reached)):
                 return replace(place, path=f"{place.path} {days:+} days")
     return None
+
+
+def _after(day: date, days: int) -> date | None:
+    """Return the day so many days after, or before, another one; None if the calendar has none."""
+    number = day.toordinal() + days
+    return date.fromordinal(number) if 1 <= number <= date.max.toordinal() else None
 
 
 def days_apart(count: Decimal, sentence: Sentence, places: Places) -> bool:
     """Return whether a number of days is between a day of the sentence and another known one, such as today."""
     said = {key for figure in sentence.figures for key in figure.keys if figure.kind == "date"}
-    known = {day for day, _ in _days(places)}
     if not said and sentence.says("from_today"):
         said = {("date", day) for day, place in _days(places) if place.path == TODAY}
-    return any(abs((one - other).days) == count for one in known if said.intersection(implied(one)) for other in known)
+    known = {day.toordinal(): day for day, _ in _days(places)}
+    begun = (number for number, day in known.items() if said.intersection(implied(day)))
+    return any(number + count in known or number - count in known for number in begun)
 
 
 def later_time(figure: Figure, lengths: set[Decimal], places: Places) -> EvidencePlace | None:

@@ -171,3 +171,9 @@ def test_coins_are_hundredths() -> None:
     assert refused("That is twenty-five euros and forty cents.", {"currency": "EUR", "fare": 25.4}) == []
     assert refused("Cela fait sept cents euros.", {"currency": "EUR", "prix": 700}) == []
     assert refused("That is twenty-five euros and fifty cents.", {"currency": "EUR", "fare": 25.4})
+
+
+@pytest.mark.parametrize("reply", ["It ends two days later, on 3 May.", "You can cancel until the day before, 3 May."])
+def test_the_calendar_has_an_end(reply: str) -> None:
+    """9999-12-31 often stands for "never". No day is sought after it."""
+    assert refused(reply, {"from": "0001-01-01", "until": "9999-12-31"}) == ["3 May"]
