@@ -14,28 +14,27 @@ from contextlib import ExitStack, contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import httpx2
 import hypothesis
-import psycopg
 import pytest
 import structlog
 from redis import Redis
-from sqlalchemy import event
+from sqlalchemy import event, make_url
 from sqlalchemy.orm import Session
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.databases import Databases
 from tests.facts import is_alive
 from tests.journeys.stacks import client_of
 from tests.loaded_python import serving
 from tests.time_report import TimeReport
-from turnloom.models.connections.database import close_connections
+from turnloom.models.connections.database import close_connections, engine
 from turnloom.models.connections.redis import redis as redis_client
+from turnloom.models.errors import Misconfigured
 from turnloom.models.runtime import settings as settings_module
-from turnloom.models.runtime.settings import settings
+from turnloom.models.runtime.settings import Settings, settings
 from turnloom.models.schema.migration import upgrade
-from turnloom.models.schema.roles import OWNER_ROLE
 from turnloom.models.tables.callbacks import CallbackRow
 from turnloom.models.tables.fragments import FragmentRow
 from turnloom.models.tables.replies import ReplyRow
@@ -123,47 +122,62 @@ def servers(clean_environment: None) -> Iterator[EmbeddedServers]:
         upgrade(started.owner_url)
         yield started
     finally:
-        if _superuser.cache_info().currsize:
-            _superuser(started).close()
+        if _databases.cache_info().currsize:
+            _databases(started).close()
         started.close()
 
 
 @pytest.fixture
-def database(servers: EmbeddedServers, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Make a migrated, empty database for this test. The settings name it. Yields the application's URL."""
-    with new_database(servers, monkeypatch) as url:
-        yield url
+def database(
+    servers: EmbeddedServers, redis_url: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[str]:
+    """Empty this process's migrated database. The settings name it. Yields the application's URL.
+
+    A test marked `new_database` gets one that no test has used.
+
+    Connections stay open from test to test, unless a test reads other settings: what Postgres learns in each of them
+    about tables and functions takes longer than most tests.
+    """
+    anew = request.node.get_closest_marker("new_database") is not None
+    url = _named(servers, _databases(servers).emptied(anew=anew), monkeypatch)
+    given = settings()
+    if engine().url.database != make_url(url).database:
+        close_connections()
+    yield url
+    if not _still(given):
+        close_connections()
 
 
+def _still(given: Settings) -> bool:
+    """Return whether nobody has read other settings since."""
+    try:
+        return settings() is given
+    except Misconfigured:
+        return False
+
+
+_databases = lru_cache(maxsize=1)(Databases)
 _reading = threading.Lock()
 """Held while settings are read, so that none that were read before they are forgotten are kept afterwards."""
-_spent: list[str] = []
-"""The databases of tests that have ended."""
-_KEPT = 2
-"""How many of them are kept. Dropping one whose connections are just closing takes a tenth of a second."""
 
 
 @contextmanager
 def new_database(servers: EmbeddedServers, patch: pytest.MonkeyPatch) -> Iterator[str]:
     """Make a migrated, empty database, and let the settings name it while the block runs."""
-    name = f"test_{uuid4().hex}"
-    while len(_spent) > _KEPT:
-        _superuser(servers).execute(f"DROP DATABASE {_spent.pop(0)} WITH (FORCE)")
-    _superuser(servers).execute(f"CREATE DATABASE {name} TEMPLATE turnloom STRATEGY FILE_COPY OWNER {OWNER_ROLE}")
-    url, owner_url = (_renamed(url, name) for url in (servers.database_url, servers.owner_url))
+    with _databases(servers).new() as name:
+        close_connections()
+        yield _named(servers, name, patch)
+        _forget_settings()
+        close_connections()
+
+
+def _named(servers: EmbeddedServers, name: str, patch: pytest.MonkeyPatch) -> str:
+    """Let the settings name this database; returns the application's URL of it."""
+    url, owner_url = (f"{each.rpartition('/')[0]}/{name}" for each in (servers.database_url, servers.owner_url))
     patch.setenv("DATABASE_URL", url)
     patch.setenv("TURNLOOM_OWNER_DATABASE_URL", owner_url)
     _forget_settings()
-    yield url
-    _forget_settings()
-    _spent.append(name)
-
-
-@lru_cache(maxsize=1)
-def _superuser(servers: EmbeddedServers) -> psycopg.Connection:
-    """Return the connection that makes and drops databases. Opening one for each takes longer than dropping one."""
-    assert servers.postgres
-    return psycopg.connect(servers.postgres.url, autocommit=True)
+    return url
 
 
 @contextmanager
@@ -244,15 +258,10 @@ def _configure_anew(configure: Callable[..., None], **options: Any) -> None:
     configure(**options | {"cache_logger_on_first_use": False})
 
 
-def _renamed(url: str, name: str) -> str:
-    return f"{url.rpartition('/')[0]}/{name}"
-
-
 def _forget_settings() -> None:
     """Forget the settings first: a thread of an earlier test that connects meanwhile must find the new ones."""
     with _reading:
         settings.cache_clear()
-    close_connections()
     if redis_client.cache_info().currsize:
         redis_client().close()
     redis_client.cache_clear()

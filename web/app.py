@@ -86,12 +86,7 @@ def create_app() -> APIFlask:
     repeated_posts.install(app)
     _allow_origins(app)
     url_ids.install(app)
-    auth.install(app.extensions)
-    limits.install(app.extensions)
-    rates.install(app.extensions)
-    backlog.install(app.extensions)
-    catalogue.install(app.extensions, Catalogue(enabled_tools()))
-    channels.install(app.extensions)
+    install_caches(app.extensions)
     errors.handle_errors(app)
     openapi.document(app)
     of_turns = (turns, turn_search, forks, pictures, traces, approvals, dead_letters, feedback, event_stream)
@@ -99,6 +94,16 @@ def create_app() -> APIFlask:
     for part in (*of_turns, *of_tenants, completions, assistant, channels, health, metrics, operations, openapi, page):
         app.register_blueprint(part.blueprint)
     return app
+
+
+def install_caches(extensions: dict[str, object]) -> None:
+    """Give an application caches that are empty, and the catalogue of the enabled tools."""
+    auth.install(extensions)
+    limits.install(extensions)
+    rates.install(extensions)
+    backlog.install(extensions)
+    catalogue.install(extensions, Catalogue(enabled_tools()))
+    channels.install(extensions)
 
 
 def _allow_origins(app: APIFlask) -> None:

@@ -1,6 +1,8 @@
 """An application over a database of its own, and API keys for it."""
 
+import os
 from collections.abc import Callable, Generator, Iterator
+from functools import lru_cache
 from uuid import UUID
 
 import pytest
@@ -10,7 +12,7 @@ from flask.testing import FlaskClient
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.scope import SCOPES, Scope
 from turnloom.models.ledger import keys, tenants
-from turnloom.web.app import create_app
+from turnloom.web.app import create_app, install_caches
 from turnloom.web.event_hub import Hub, hub
 from turnloom.web.event_stream import Position, stream
 from turnloom.workers.broker.app import app as celery
@@ -26,13 +28,33 @@ def follow(turn_id: UUID, position: Position = (0, 0)) -> Generator[bytes, None,
     return stream(turn_id, tenant_id, position)
 
 
+_PASSED = "TURNLOOM_OWNER_DATABASE_URL"
+"""A variable that differs from test to test, and that an application does not read when it is made."""
+
+
+@lru_cache(maxsize=4)
+def _application(_: frozenset[tuple[str, str]]) -> APIFlask:
+    """Return the application of an environment. Its routes are not compiled again for each test."""
+    return create_app()
+
+
 @pytest.fixture
 def app(database: str, redis_url: str) -> Iterator[APIFlask]:
     # Celery's application is a module's attribute and has the settings that held at import.
     celery.conf.update(broker_url=redis_url, broker_write_url=redis_url)
-    yield create_app()
+    shared = _application(
+        frozenset((n, v) for n, v in os.environ.items() if n.startswith("TURNLOOM_") and n != _PASSED)
+    )
+    install_caches(shared.extensions)
+    yield shared
     hub().close()
     hub.cache_clear()
+
+
+@pytest.fixture
+def own_app(database: str) -> APIFlask:
+    """Return an application to which the test may add routes."""
+    return create_app()
 
 
 @pytest.fixture

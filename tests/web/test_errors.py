@@ -28,15 +28,15 @@ def test_problem_of_a_wrong_address(client: FlaskClient, method: str, path: str,
     assert ("Allow" in answer.headers) == (status == 405)
 
 
-def test_unforeseen_error(app: APIFlask, client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
+def test_unforeseen_error(own_app: APIFlask, caplog: pytest.LogCaptureFixture) -> None:
     """An unforeseen error is a 500 that does not show the cause. The log has the cause under the same trace id."""
 
     def broken() -> str:
         raise RuntimeError("the secret cause")
 
-    app.add_url_rule("/broken", view_func=broken)
+    own_app.add_url_rule("/broken", view_func=broken)
 
-    answer = client.get("/broken")
+    answer = own_app.test_client().get("/broken")
 
     assert answer.status_code == 500
     assert answer.get_json()["code"] == "internal_error"

@@ -65,6 +65,7 @@ def test_not_healthy_without_workers_or_beat(client: FlaskClient) -> None:
     assert "beat does not run" in answer.get_json()["detail"]
 
 
+@pytest.mark.new_database
 def test_not_healthy_when_no_turn_can_be_accepted(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reason why no turn can be accepted comes first."""
     beat(*QUEUES)
@@ -79,6 +80,7 @@ def test_not_healthy_when_no_turn_can_be_accepted(client: FlaskClient, monkeypat
     assert "revision" in answer.get_json()["detail"]
 
 
+@pytest.mark.new_database
 def test_not_ready_without_migration(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer names a database at another revision as the reason."""
     monkeypatch.setattr(

@@ -105,17 +105,17 @@ def test_body_too_large(client: FlaskClient, chunked: bool) -> None:
     assert answer.json["code"] == "too_large"
 
 
-def test_a_body_that_cannot_be_read_to_its_end(app: APIFlask, client: FlaskClient) -> None:
+def test_a_body_that_cannot_be_read_to_its_end(own_app: APIFlask, client: FlaskClient) -> None:
     """One that ends too early and one that is wrong in its chunks get the same sentence: docs/reference/ has one."""
 
     def wrong() -> str:
         raise InvalidChunkSize(b"x")
 
-    app.add_url_rule("/wrong", view_func=wrong)
+    own_app.add_url_rule("/wrong", view_func=wrong)
     told = {"wsgi.input_terminated": True, "CONTENT_LENGTH": "100"}
 
     short = client.post("/v1/turns", data=b"{}", content_type="application/json", environ_overrides=told)
-    answers = [short, client.get("/wrong")]
+    answers = [short, own_app.test_client().get("/wrong")]
 
     assert [(each.status_code, each.get_json()["code"]) for each in answers] == [(400, "unreadable_body")] * 2
     assert len({each.get_json()["detail"] for each in answers}) == 1

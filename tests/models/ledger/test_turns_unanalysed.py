@@ -12,7 +12,7 @@ from turnloom.models.ledger import turns
 from turnloom.models.ledger.turns import NewTurn
 from turnloom.models.runtime.ids import new_id
 
-pytestmark = pytest.mark.usefixtures("database")
+pytestmark = [pytest.mark.usefixtures("database"), pytest.mark.new_database]
 
 _WINDOW = 64
 """The turns that a tenant may have out: so many are counted."""

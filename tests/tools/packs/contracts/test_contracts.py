@@ -56,7 +56,7 @@ def generated() -> list[Any]:
 def called(pack: str, name: str, case: Case, make_context: MakeContext, request: pytest.FixtureRequest) -> Envelope:
     """Make the call of a case in the world that its pack needs."""
     if name not in getattr(MODULES[pack], "WITHOUT_DATABASE", ()):
-        request.getfixturevalue("emptied")
+        request.getfixturevalue("database")
     world: World = getattr(MODULES[pack], "world", nullcontext)
     with world(), case.given() as given:
         context = make_context(**resolved(case.context, given))
