@@ -81,8 +81,9 @@ def receive(channel: str, account: str) -> Response:
 
 
 def _answer(its: OpenAccount) -> Response:
+    url = f"{request.root_path}{request.path}?{request.query_string.decode('latin-1')}"
     headers = {name.lower(): value for name, value in request.headers}
-    posted = Inbound(request.method, request.url, headers, request.get_data())
+    posted = Inbound(request.method, url, headers, request.get_data())
     its.adapter.verify(its.account, posted, datetime.now(UTC))
     answer = its.adapter.handshake(its.account, posted)
     if answer is None:
@@ -264,8 +265,7 @@ def _refuse(its: OpenAccount, webhook: _Webhook, message: Message) -> str:
 
 
 def _join(its: OpenAccount, webhook: _Webhook, receipt: Receipt) -> str:
-    failure = receipt.failure
-    detail = {} if failure is None else {"error": {"code": failure.code, "message": _why(failure)}}
+    detail = {} if receipt.failure is None else {"error": _error(receipt.failure)}
     item = webhook.item("receipt", receipt.provider_id, status=receipt.status, key=receipt.key, detail=detail)
     with request_gate.apart().passed(), statement([its.tenant_id]) as db:
         turn_id = channel_items.note_receipt(db, its.tenant_id, item, _again(its, receipt))
@@ -285,10 +285,9 @@ def _again(its: OpenAccount, receipt: Receipt) -> dict[str, Any] | None:
     return None
 
 
-def _why(failure: TryLater | WindowClosed | MessageRefused) -> str:
-    return (
-        failure.why if isinstance(failure, MessageRefused) else "the provider took the message and could not deliver it"
-    )
+def _error(failure: TryLater | WindowClosed | MessageRefused) -> dict[str, Any]:
+    ours = "the provider took the message and could not deliver it"
+    return {"code": failure.code, "message": failure.why if isinstance(failure, MessageRefused) else ours}
 
 
 def _keep(its: OpenAccount, webhook: _Webhook, provider_id: str, detail: dict[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 LONGEST = 40
 """Most characters of a short answer."""
@@ -25,6 +26,7 @@ def answers_in(written: str) -> Iterable[str]:
     return filter(None, map(plain, written.replace("،", ",").replace("、", ",").split(",")))
 
 
+@lru_cache(maxsize=4_096)
 def _kept(character: str) -> str:
     category = unicodedata.category(character)
     if category in ("Mn", "Me", "Cf", "Sk"):

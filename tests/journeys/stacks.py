@@ -35,6 +35,7 @@ def environment_of(stack: Stack, **own: str) -> Iterator[pytest.MonkeyPatch]:
         for name, value in (stack.environment | own).items():
             patch.setenv(name, value)
         settings.cache_clear()
+        close_connections()  # those to the database of an earlier test
         yield patch
         close_connections()
     settings.cache_clear()

@@ -51,7 +51,7 @@ class Inbound:
 
     method: str
     url: str
-    """The URL that the provider called, with its query. Behind a proxy it is not the one that we see."""
+    """The path and the query. Behind a proxy, scheme and host are not those that the provider called."""
     headers: Mapping[str, str]
     """With names in lower case."""
     body: bytes

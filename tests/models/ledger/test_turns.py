@@ -44,6 +44,7 @@ def test_many_first_messages_at_once() -> None:
     assert agents == {own}
 
 
+@pytest.mark.new_database
 def test_a_young_database_finds_a_conversation_by_its_key() -> None:
     """Even without statistics Postgres uses the primary key, not the index of a tenant's conversations."""
     query = "EXPLAIN SELECT * FROM conversations WHERE tenant_id = gen_random_uuid() AND id = 'c1' FOR NO KEY UPDATE"
