@@ -62,6 +62,7 @@ def load_without_settings() -> None:
     with loading():
         for name in _WITHOUT_SETTINGS:
             importlib.import_module(name)
+        importlib.import_module("turnloom.planner.reply.grounding").prepare()
 
 
 def load() -> None:

@@ -19,7 +19,7 @@ def warm_up(*, with_llm: bool) -> None:
     """Make the parts now, so that the first turn of a process does not wait for imports."""
     with loading():
         registry()
-        tailor(NO_OVERRIDES)
+        tailor(NO_OVERRIDES).prompts.wordings()
         if with_llm:
             llm()
         hooks()

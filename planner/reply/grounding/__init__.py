@@ -7,7 +7,7 @@ called.
 from turnloom.planner.reply.grounding.check import Grounding, Violation, check
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.places import ResultOrigin
-from turnloom.planner.reply.grounding.scan import prepare
+from turnloom.planner.reply.grounding.preparation import prepare
 from turnloom.planner.reply.grounding.sources import UserWords, gather
 
 __all__ = ["Evidence", "Grounding", "ResultOrigin", "UserWords", "Violation", "check", "gather", "prepare"]

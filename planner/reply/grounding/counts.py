@@ -12,11 +12,13 @@ from turnloom.planner.reply.grounding.numerals import in_digits
 _SMALL = re.compile(r"(?<![\d.,:/-])\d{1,2}(?![\d.,:/]\d|\d|\s?[%€$₪£])")
 _FEWEST_SMALL = 4
 _JOINT = r"[\s,]{0,2}(?:(?:and|und|y|et|e|en|i)\s|\u05d5-?)?"
-_END = r"(?:(?![^\W\d_])|(?<=[\u2e80-\uffef]))"
+_END = r"(?:(?![^\W\d_])|(?-i:(?<=[\u2e80-\uffef])))"
 """The end of a word. Scripts of East Asia put no blanks between words."""
 _RUNS = re.compile(r"(?<!\d)\d{1,3}(?!\d)")
 _LIST_NUMBER = re.compile(r"[.)]\s")
-_NUMBER = r"(?<![\d.,:/#])(?<![^\W\u2e80-\uffef])(?<!\d[ \u00a0\u202f])(?P<value>\d{1,4}(?:[.,]\d{1,2})?)(?![\d:/])"
+_NUMBER = (
+    r"(?<![\d.,:/#])(?-i:(?<![^\W\u2e80-\uffef]))(?<!\d[ \u00a0\u202f])(?P<value>\d{1,4}(?:[.,]\d{1,2})?)(?![\d:/])"
+)
 
 
 def find_counts(text: str) -> Iterator[Figure]:
@@ -78,7 +80,7 @@ def fractions(text: str) -> list[Key]:
 @lru_cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     joints = either(map(re.escape, [*words()["range_joints"], *words()["list_joints"]]))
-    first = rf"(?:(?<![\d.,:/#])(?<![^\W\u2e80-\uffef])(?P<first>\d{{1,3}}(?:[.,]\d{{1,2}})?) ?(?:{joints}) ?)?"
+    first = rf"(?:(?<![\d.,:/#])(?-i:(?<![^\W\u2e80-\uffef]))(?P<first>\d{{1,3}}(?:[.,]\d{{1,2}})?) ?(?:{joints}) ?)?"
     return {
         unit: re.compile(rf"{first}{_NUMBER}[\s\u00a0-]?(?:{read['words']})(?![^\W\d_])", re.IGNORECASE)
         for unit, read in words()["units"].items()
@@ -88,13 +90,13 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 @lru_cache
 def _durations() -> tuple[re.Pattern[str], ...]:
     hour, minutes = words()["durations"]["hour"]["words"], _minutes()
-    hours = r"(?<![\d.,:/])(?<![^\W\u2e80-\uffef])(?P<hours>\d{1,3}(?:[.,]\d)?)"
+    hours = r"(?<![\d.,:/])(?-i:(?<![^\W\u2e80-\uffef]))(?P<hours>\d{1,3}(?:[.,]\d)?)"
     return (
         re.compile(rf"{hours}(?:時間|시간)(?P<and_half>半|반)"),
         re.compile(rf"{hours}\s?h\s?(?P<bare>[0-5]\d)(?!\d)", re.IGNORECASE),
         re.compile(rf"{hours}\s?(?P<of_day>h)(?![^\W_])(?!\s\d)", re.IGNORECASE),
         re.compile(rf"{hours}[\s-]?(?:{hour}){_END}(?:{_JOINT}{minutes})?", re.IGNORECASE),
-        re.compile(rf"(?<![\d.,:/])(?<![^\W\u2e80-\uffef]){minutes}", re.IGNORECASE),
+        re.compile(rf"(?<![\d.,:/])(?-i:(?<![^\W\u2e80-\uffef])){minutes}", re.IGNORECASE),
         re.compile(r"\bPT(?=\d)(?:(?P<hours>\d{1,3})H)?(?:(?P<minutes>\d{1,3})M)?\b"),
     )
 

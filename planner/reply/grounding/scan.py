@@ -19,7 +19,6 @@ from turnloom.planner.reply.grounding.figures import Figure, Key, Scanner, find,
 from turnloom.planner.reply.grounding.labels import find_labelled
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.times import find_times
-from turnloom.planner.reply.grounding.zones import known_zones
 
 _SCANNERS: tuple[Scanner, ...] = (
     find_links,
@@ -89,9 +88,3 @@ def keys_of_many(text: str) -> tuple[Key, ...]:
     """Return the keys of what a text says that is read for many replies, such as a persona. The result is cached."""
     plain, found = read_text(text)
     return tuple(key for figure in (*found, *claims(plain, found)) for key in figure.keys)
-
-
-def prepare() -> None:
-    """Load the words and compile the patterns, so that the first text of a process does not wait for them."""
-    figures("Fri 5 May 2026: 1 euro")
-    known_zones()
