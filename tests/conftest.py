@@ -1,4 +1,4 @@
-"""Provide real servers for tests, and a separate database for each test that needs one.
+"""Provide real servers for tests, and an empty database for each test that needs one.
 
 The environment of the person who runs the tests does not matter. Their keys and servers are never used.
 """

@@ -1,4 +1,4 @@
-"""An application over a database of its own, and API keys for it."""
+"""An application over an empty database, and API keys for it."""
 
 import os
 from collections.abc import Callable, Generator, Iterator

@@ -56,12 +56,12 @@ def test_killed_worker_comes_back(stack: Stack):
     assert {name for name in before if before[name] != after[name]} == {"worker-io-1"}
 
 
-def test_a_frozen_worker_is_named_by_every_check(stack: Stack):
+def test_a_frozen_worker_is_named_by_every_check(stack: Stack, loaded_python: list[str]):
     """With a frozen worker the stack accepts turns but is not healthy, and only this worker's probe fails."""
 
     def probe(*command: str) -> int:
         environment = {**os.environ, **stack.environment}
-        line = [sys.executable, "-m", "turnloom.workers.cli", *command, "--check"]
+        line = [*loaded_python, "-m", "turnloom.workers.cli", *command, "--check"]
         return subprocess.run(line, env=environment, check=False).returncode
 
     def healthy() -> httpx2.Response:
