@@ -14,6 +14,7 @@ from itertools import combinations, permutations
 
 from turnloom.planner.reply.grounding.bills import billed
 from turnloom.planner.reply.grounding.composition import CHANCE_OF_STATED, Composition, Factors, composed
+from turnloom.planner.reply.grounding.fields import basis_of
 from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Operand
 from turnloom.planner.reply.grounding.sentences import Direction
 
@@ -42,6 +43,8 @@ class KnownAmounts:
     """The amounts among them that the text states, or that belong to what it names."""
     things: Sequence[Sequence[Operand]]
     """The amounts that may be meant by each thing that the sentence names."""
+    fitting: Sequence[Operand]
+    """The amounts but those of other elements than the figure is said of."""
     references: Sequence[Operand]
     """The amounts that the user has stated, and the last ones of the text."""
     counts: frozenset[Decimal]
@@ -61,6 +64,8 @@ class KnownAmounts:
     stated: frozenset[Decimal] = frozenset()
     """The values that the text has stated so far."""
     basis: str | None = None
+    is_of_people: bool = False
+    """Whether the sentence speaks of what each person pays."""
     is_free: bool = False
     """Whether any calculation will do, because no source has the value itself."""
     is_worded: bool = False
@@ -96,10 +101,10 @@ def derive(value: Decimal, known: KnownAmounts, direction: Direction | None) -> 
 def _composed(value: Decimal, known: KnownAmounts) -> Composition | None:
     """Return a free calculation. Without a word of calculation it may only multiply."""
     stated = [count for count in (*known.counts, *known.known_counts) if count > 1 and count == int(count)]
-    counts = stated if known.basis == "night" and stated else [*stated, *_USUAL]
+    counts = stated if known.basis and stated else [*stated, *_USUAL]
     percents = [*sorted(known.percents)[:_VERY_FEW], *sorted(known.known_percents - known.percents)[:_VERY_FEW]]
     factors = Factors(dict.fromkeys(counts), percents)
-    told, others = ([one for one in some if _is_for(known, one)] for some in (known.told, known.amounts))
+    told, others = ([one for one in some if _is_for(known, one)] for some in (known.told, known.fitting))
     found = composed(value, told, factors, chance=CHANCE_OF_STATED)
     found = found or composed(value, others, factors, is_simple=not known.is_worded)
     if found is None and (bill := billed(value, known.things, stated, percents, known.references)):
@@ -109,7 +114,13 @@ def _composed(value: Decimal, known: KnownAmounts) -> Composition | None:
 
 def _is_for(known: KnownAmounts, one: Operand) -> bool:
     """Return whether a free calculation may use an amount: no number that the user said is taken for money."""
-    return (one.code is None) == known.is_plain and not (one.place.is_said and one.code == UNSTATED)
+    is_number = one.place.is_said and one.code == UNSTATED
+    return (one.code is None) == known.is_plain and not (is_number or _is_other_night(known, one))
+
+
+def _is_other_night(known: KnownAmounts, one: Operand) -> bool:
+    """Return whether an amount is for one night, as the figure is, which is no multiple or share of it then."""
+    return known.basis == "night" == basis_of(one.place.path) and not known.is_of_people
 
 
 def derive_percent(value: Decimal, known: KnownAmounts, direction: Direction | None) -> Derived | None:
@@ -212,7 +223,9 @@ def _scaled(known: KnownAmounts) -> Iterator[Derived]:
     products = {first * second for first in both for second in both}
     is_few = len(known.amounts) <= _FEW
     for amount in known.amounts[:_MOST]:
-        is_told = is_few or amount in known.told
+        if _is_other_night(known, amount):
+            continue
+        is_told = (is_few and amount in known.fitting) or amount in known.told
         multiples = (free if is_told else set()) | (bound if known.basis == "total" else set())
         for count in sorted(multiples):
             yield _by(amount, "*", count, amount.value * count)
@@ -260,5 +273,5 @@ def _joined(first: Operand, second: Operand, sign: str, value: Decimal) -> Deriv
 
 def _by(amount: Operand, sign: str, count: Decimal, value: Decimal) -> Derived:
     return Derived(
-        value, f"{amount.place.path} {sign} {count}", amount.place, is_share=sign == "/", may_be_rounded=sign == "/"
+        value, f"{amount.place.path} {sign} {count}", amount.place, is_share=sign == "/", may_be_rounded=True
     )

@@ -6,7 +6,7 @@ is a calculation, with many amounts and a round figure it may be chance. So the 
 the figure, which nobody has said (as a permutation test does), and the figure counts if few of them are found.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations, islice
@@ -96,14 +96,11 @@ def _steps(amounts: list[Operand], factors: Factors) -> Iterator[Iterable[_Term]
     yield alike
     yield (_times(term, count) for term in multiples for count in counts)
     yield (_times(term, count) for term in alike for count in counts)
-    pairs = list(_joined(plain))
-    yield pairs
+    yield _joined(plain)
     yield (term for three in combinations(plain[:_FEW], 3) for term in _of_three(*three))
     yield percents
     yield shares
     yield _joined([*plain, *multiples, *percents][:_MOST_TERMS])
-    by: tuple[Callable[[_Term, int], _Term], ...] = (_times, _share)
-    yield (apply(pair, count) for pair in pairs for count in counts for apply in by)
 
 
 def _joined(terms: Iterable[_Term]) -> Iterator[_Term]:
@@ -118,9 +115,11 @@ def _joined(terms: Iterable[_Term]) -> Iterator[_Term]:
 
 
 def _of_three(first: _Term, second: _Term, third: _Term) -> Iterator[_Term]:
-    """Yield the sum of three amounts, and what is left of each without the others."""
+    """Yield the sum of three amounts, and what is left of each without the others; of one field, only the sum."""
     total = first.value + second.value + third.value
     yield _Term(total, "({} + {} + {})", (first, second, third))
+    if _are_alike(first, second) and _are_alike(second, third):
+        return
     for whole, one, other in ((first, second, third), (second, first, third), (third, first, second)):
         yield _Term(abs(2 * whole.value - total), "({} - {} - {})", (whole, one, other))
 

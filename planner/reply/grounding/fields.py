@@ -159,7 +159,7 @@ class FieldScope:
         return replace(
             self,
             currencies=name.currencies or beside or self.currencies,
-            is_money=(name.is_money or self.is_money) and not name.is_count,
+            is_money=(name.is_money or (self.is_money and not name.is_plain)) and not name.is_count,
             is_minor=self.is_minor or name.is_minor,
             is_private=is_private or is_redacted,
             is_redacted=is_redacted,

@@ -201,28 +201,31 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
     stated = {operand.value for operand in context.told}
     amount = [operand for operand in amounts if operand.value in stated or is_in(operand.place, named)]
     derived = [operand for operand in context.told if operand not in amount and operand.code != "%"]
-    known = context.evidence.places
+    known, elements = context.evidence.places, context.elements(figure)
     told = [*amount, *(operand for operand in derived if operand.value not in {a.value for a in amount})]
     counts = {value for unit in ("night", "guest", "adult") for value in known.values("count", unit)}
     counts |= {count for count in known.said_counts if count <= _MOST_SAID}
+    own = {key[1] for key in figure.keys if figure.kind == "number"}  # once a count of its own would give any number
     only_nights = context.nights and not context.sentence.says("people")
     return KnownAmounts(
         # What is told comes first, because not all of the others are tried.
         amounts=[*told, *(operand for operand in amounts if operand not in amount)],
         told=told,
+        fitting=[*told, *(one for one in amounts if one not in amount and fits(one.place, elements))],
         things=things_named(context.sentence.text, [one for one in amounts if not one.place.is_said]),
         references=[*list(context.told)[-4:], *(one for one in amounts if one.place.is_said)][:6],
-        counts=frozenset(context.sentence.counts()),
+        counts=frozenset(context.sentence.counts() - own),
         known_counts=frozenset(context.nights | (set() if only_nights else counts)),
         is_sum=context.sentence.says("sums"),
         is_addition=context.sentence.says("additions"),
         is_difference=context.sentence.says("differences") or context.sentence.says("user_figures"),
-        is_share=context.sentence.says("shares"),
+        is_share=context.sentence.says_beside("shares", figure),
         parts=frozenset((*context.sentence.parts(), *_pairs(context.sentence))),
         percents=frozenset(context.sentence.percents()),
         known_percents=frozenset(known.values("percent")),
         stated=frozenset(stated),
         basis=context.basis(figure),
+        is_of_people=context.sentence.says("people"),
         is_free=all(place.is_said for place in known.of(_keys(figure, context.sentence))),
         is_worded=context.sentence.calculates,
         is_plain=figure.kind == "number",
