@@ -14,7 +14,7 @@ from itertools import combinations, permutations
 
 from turnloom.planner.reply.grounding.bills import billed
 from turnloom.planner.reply.grounding.composition import CHANCE_OF_STATED, Composition, Factors, composed
-from turnloom.planner.reply.grounding.fields import basis_of
+from turnloom.planner.reply.grounding.paths import basis_of
 from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Operand
 from turnloom.planner.reply.grounding.sentences import Direction
 

@@ -47,7 +47,10 @@ def stated_by(field: str, value: Any, *, is_policy: bool = True) -> Iterator[Key
     name, truth = field.replace("_", " "), truth_of(value)
     status = value if isinstance(value, str) and len(value) < _LONGEST_STATUS else ""
     if is_policy and (truth is not None or status):
-        for *kind, polarity in _policies(name if truth is not None else f"{name} {status}"):
+        found = list(_policies(name if truth is not None else f"{name} {status}"))
+        if truth is not None and not found and (topic := _topic(name)):
+            found = [("flag", topic, _words()["topics"][topic]["denied"], True)]  # "pets": false
+        for *kind, polarity in found:
             yield (*kind, polarity == (truth is not False))
     done = f"{status} {name}" if value else ""
     for deed, participles in _words()["deeds"].items():

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.labels import HEBREW_PREFIX
-from turnloom.planner.reply.grounding.lexicon import words
+from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.places import SHORTEST_WORD, Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.sentences import Sentence
 
@@ -94,6 +94,8 @@ def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> fro
 def elements_of_claim(claim: Figure, sentence: Sentence, named: list[Mention]) -> frozenset[Element]:
     """Return the elements that a policy is said of: those named in its clause, or else the last ones named before."""
     start, end = sentence.clause(claim.start)
+    if spoken(words()["others"]).search(sentence.whole, start, end):
+        return frozenset()  # it is said of what is not named
     inside = _groups([mention for mention in named if start <= mention.start < end])
     before = _groups([mention for mention in named if mention.end <= start])
     return frozenset().union(*(inside or before))

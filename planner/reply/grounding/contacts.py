@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from turnloom.planner.reply.grounding.amounts import is_currency
-from turnloom.planner.reply.grounding.figures import Figure, Key
+from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
 from turnloom.planner.reply.grounding.lexicon import endings, words
 
 _SIGN = r"[^\s<>\"'`|\\^\0]"
@@ -38,7 +38,7 @@ _PHONE = re.compile(
     r"(?<![\d.,])(?<![^\W_\u2e80-\uffef])(?:\+|00|\(?0|\(?\d{2,3}\)?[ .-])"
     r"\(?\d(?:[ ().\u00a0/-]{0,2}\d){5,14}(?![^\W_\u2e80-\uffef])"
 )
-_CARD = re.compile(r"(?<![\d-])\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}(?![\d-])")
+_CARD = re.compile(r"(?<![\w-])\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}(?![\d-])")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
 _LETTER = r"(?![\u2e80-\uffef])[\w-]"
 _WORD = re.compile(rf"(?<![A-Za-z0-9_-])[A-Za-z0-9](?:{_LETTER}){{4,80}}(?<=[A-Za-z0-9])(?!{_LETTER})")
@@ -53,6 +53,7 @@ _MEASURE = re.compile(r"\d+[A-Z]+|[A-Z]+\d{1,2}")
 _HOURS = re.compile(r"\d{1,2}h\d{2}(?:-\d{1,2}h\d{2})?", re.IGNORECASE)
 _GROUPED = re.compile(r"\d{1,3}(?:[ .,\u00a0]\d{3})+|\d+(?:[.,]\d+)?")
 """The forms of numbers that are not phone numbers."""
+_FILE = re.compile(r"[\w/ -]{1,200}\.(?:md|txt|pdf|docx?|xlsx?|csv|pptx?|html?)", re.IGNORECASE)
 _ENDS = ".,;:!?…)]}*_~"
 
 
@@ -114,6 +115,21 @@ def code_key(text: str) -> Key:
 def is_code(text: str) -> bool:
     """Return whether a text looks like a booking code: capitals, perhaps with digits."""
     return _CODE.fullmatch(text) is not None
+
+
+def is_personal(figure: Figure) -> bool:
+    """Return whether a figure belongs to one person: an address such as info@ is an office's."""
+    is_office = figure.kind == "email" and any(_is_office(str(key[1])) for key in figure.keys)
+    return figure.kind in PERSONAL and not is_office
+
+
+def is_of_nobody(text: str) -> bool:
+    """Return whether a text in a private field belongs to no person: the name of a file, the address of an office."""
+    return _FILE.fullmatch(text) is not None or ("@" in text and _is_office(text))
+
+
+def _is_office(address: str) -> bool:
+    return address.lower().partition("@")[0] in words()["office_addresses"]
 
 
 def host_of(url: Any) -> str:

@@ -20,6 +20,8 @@ from turnloom.planner.reply.grounding.support import Context, Reason
 
 _ONE_OF_THEM: Key = ("count", "item", Decimal(1))
 """What "one hotel" says: little."""
+_FACTORS = ("item", "guest", "adult", "night")
+"""Units that a total is a multiple by: for each of two passengers, two bags."""
 _BOUND = frozenset({"count", "duration", "label"})
 """Kinds of claims that belong to the thing that their sentence names."""
 
@@ -58,7 +60,7 @@ def denied_flags(context: Context) -> Iterator[Figure]:
     for start, end in _statements(sentence) if flags else ():
         for first, last, named, is_affirmed in claimed(sentence.whole[start:end], flags):
             claim = Figure("flag", start + first, start + last, ())
-            elements = elements_of_claim(claim, sentence, context.named)
+            elements = elements_of_claim(claim, sentence, context.topic)
             bound = [flag for flag in named if fits(flag.place, elements)]
             if bound and all(flag.value is not is_affirmed for flag in bound):
                 yield claim
@@ -108,7 +110,7 @@ def _is_conditional(claim: Figure, sentence: Sentence) -> bool:
 def _denied(claim: Figure, context: Context) -> Reason | None:
     """Return `policy` if results have only the opposite of a policy, of the thing that the sentence names."""
     *kind, polarity = claim.keys[0]
-    named = elements_of_claim(claim, context.sentence, context.named)
+    named = elements_of_claim(claim, context.sentence, context.topic)
     priced = elements_of_price(claim, context.sentence, context.evidence.places)
     priced = named & priced if named else priced  # the amount before a name may be that of another offer
     elements = priced or named
@@ -141,10 +143,8 @@ def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) ->
     return bool(known) and not (
         any(round(other) == value or (direction and is_rounded(value, other, direction)) for other in known)
         or _is_factor(value, derived)
-        or any(value == other * count for count in sentence.counts() if count > 1 for other in known if other > 1)
         or _is_sum(key, places)
-        or (sentence.says("sums") and key[1] in ("left", "item"))
-        or (sentence.says("differences") and value in {abs(one - other) for one in known for other in known})
+        or _follows(value, known, context)
     )
 
 
@@ -173,13 +173,28 @@ def _is_mislabelled(claim: Figure, context: Context, derived: Sequence[str]) -> 
     assert isinstance(value, Decimal)
     elements = elements_of(claim, sentence, context.named)
     known = {other for key in claim.keys for other in _known(key, places, elements)}
-    listed = {other for key in claim.keys for other in _known(("listed", *key[1:]), places)}
-    others = [place for place in places.of((("number", value),)) if fits(place, elements)]
+    listed = {other for key in claim.keys for other in _known(("listed", *key[1:]), places) if other}
+    others = [one for one in places.of((("number", value),)) if fits(one, elements)]
+    if _known(claim.keys[0], places, elements):  # the word right behind it names a field
+        others = [one for one in others if "[" not in one.path or is_in(one, elements)]
     if not (known or listed) or value in {*map(round, known), *known, *places.said_counts} or others:
         return False
-    if sentence.rounding(claim) or sentence.says("sums") or sentence.says("differences"):
+    anywhere = {other for key in claim.keys for other in _known(key, places)}
+    if sentence.rounding(claim) or _follows(value, anywhere | listed, context):
         return False
     return not (any(value <= length for length in listed) or _is_factor(value, derived))
+
+
+def _follows(value: Decimal, known: set[Decimal], context: Context) -> bool:
+    """Return whether a number is said to be, and is, a sum, a multiple, an average or a difference of known ones."""
+    sentence = context.sentence
+    if sentence.says("differences") and value in {abs(one - other) for one in known for other in known}:
+        return True
+    places = context.evidence.places
+    each = sentence.counts().union(*(places.values("count", unit) for unit in _FACTORS))
+    sums = {one + other for one in known for other in known} | {one * count for one in known for count in each}
+    sums |= {sum(known, Decimal()), *places.column_sums.values()}
+    return sentence.says("sums") and not sums.isdisjoint({value, *(value * count for count in sentence.counts())})
 
 
 def _is_factor(value: Decimal, derived: Sequence[str]) -> bool:

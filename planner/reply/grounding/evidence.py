@@ -13,7 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from turnloom.planner.reply.grounding.assertions import stated_by, truth_of
-from turnloom.planner.reply.grounding.contacts import code_key, host_of, is_code
+from turnloom.planner.reply.grounding.contacts import code_key, host_of, is_code, is_personal
 from turnloom.planner.reply.grounding.counts import fractions, runs
 from turnloom.planner.reply.grounding.days import iso_day, iso_moment, iso_month
 from turnloom.planner.reply.grounding.documents import beginning, opened
@@ -29,7 +29,7 @@ from turnloom.planner.reply.grounding.fields import (
     lower_codes_of,
     stems_in,
 )
-from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key, folded
+from turnloom.planner.reply.grounding.figures import Figure, Key, folded
 from turnloom.planner.reply.grounding.flags import Flag
 from turnloom.planner.reply.grounding.implications import implied_by
 from turnloom.planner.reply.grounding.labels import beside, labels_of, stems
@@ -47,7 +47,7 @@ from turnloom.planner.reply.grounding.scan import (
     small_in,
     spans,
 )
-from turnloom.planner.reply.grounding.zones import apart, keys_in, zones_in
+from turnloom.planner.reply.grounding.zones import apart, keys_in, on_clocks, zones_in
 
 _READ_AT_MOST = 200_000
 """Characters of text that are searched. Text beyond that is not evidence, so that a huge result costs no more."""
@@ -253,7 +253,7 @@ class Evidence:
             moment = iso_moment(text)
             for key in keys_in(moment, [self._now.tzinfo, *self._zones]) if moment else ():
                 self._put(key, path, scope)
-            self._figures(plain, found, path, scope)
+            self._figures(plain, on_clocks(found, text, path) if moment else found, path, scope)
 
     def _figures(self, plain: str, found: list[Figure], path: str, scope: FieldScope) -> None:
         scope = replace(scope, is_prose=len(plain) > _LONGEST_PHRASE)
@@ -263,7 +263,7 @@ class Evidence:
         for figure in found:
             near = replace(scope, about=scope.about | stems(beside(plain, figure.start, figure.end)))
             is_link_of_page = figure.kind == "link" and scope.page is not None  # it is no evidence
-            if not is_link_of_page and (is_public or figure.kind not in PERSONAL):
+            if not is_link_of_page and (is_public or not is_personal(figure)):
                 for key in figure.keys:
                     self._put(key, path, near)
                     self._add_operand(key, path, near)

@@ -7,6 +7,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Literal
 
+from turnloom.planner.reply.grounding.contacts import is_of_nobody
 from turnloom.planner.reply.grounding.labels import labels_of, stems
 from turnloom.planner.reply.grounding.lexicon import currency_codes, spoken, words
 
@@ -23,7 +24,6 @@ _SHORTEST_CURRENCY = 3
 _CENTS, _THOUSAND = 100, 1000
 _SMALL = 100
 """A smaller number beside an amount, in a field that is not named like money, is hardly an amount too."""
-_LAST_NAME = re.compile(r"([^.\[\]]+)(?:\[\d+\])*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class FieldName:
         return replace(self, units=outer.units, is_count=outer.is_count, is_plain=outer.is_plain, is_money=False)
 
 
-def _parts(key: str) -> list[str]:
+def parts_of(key: str) -> list[str]:
     """Return the words in the name of a field, in lower case."""
     return _PART.split(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower())
 
@@ -89,7 +89,7 @@ def _parts(key: str) -> list[str]:
 def field_name(key: str) -> FieldName:
     """Return the facts that follow from the name of a field."""
     lexicon = words()
-    parts = set(_parts(key))
+    parts = set(parts_of(key))
 
     def has(kind: str) -> bool:
         return not parts.isdisjoint(lexicon[kind])
@@ -193,7 +193,8 @@ class FieldScope:
 
     def hides(self, value: Any) -> bool:
         """Return whether a value in a person's record is private: a number is where its own field is."""
-        return isinstance(value, str) or self.is_redacted or self.name.is_private
+        is_anyones = isinstance(value, str) and is_of_nobody(value)
+        return self.is_redacted or (not is_anyones and (isinstance(value, str) or self.name.is_private))
 
     def _is_public_inside(self, name: FieldName, *, is_listed: bool) -> bool:
         return (self.is_public and not name.is_person) or self.is_own or name.is_public or is_listed
@@ -215,19 +216,6 @@ def _codes_in_name(part: str) -> frozenset[str]:
     coins: dict[str, str] = words()["coins"]
     is_word = len(part) >= _SHORTEST_CURRENCY
     return frozenset(coins[part].split()) if part in coins else currency_codes(part) if is_word else frozenset()
-
-
-def basis_of(path: str) -> Basis | None:
-    """Return what the amount at a path is for, if its field's name says so."""
-    last = _LAST_NAME.search(path)
-    return field_name(last[1]).basis if last else None
-
-
-def period_of(path: str) -> str | None:
-    """Return the time that the amount at a path is for, if one of the names of its fields says so."""
-    parts = {part for name in re.split(r"[.\[\]0-9]+", path)[-3:] for part in _parts(name)}
-    found = [period for period, read in words()["periods_of_price"].items() if not parts.isdisjoint(read["fields"])]
-    return found[0] if len(found) == 1 else None
 
 
 def is_of_business(text: str) -> bool:
@@ -253,7 +241,7 @@ def counts_in_hundredths(value: Any) -> bool:
 
 def _says_hundredths(key: str, value: str) -> bool:
     """Return whether a field names the unit of amounts: `"amounts_in": "cents"`, `"decimalPlaces": 2`."""
-    units, parts = words()["minor_units"], set(_parts(key))
+    units, parts = words()["minor_units"], set(parts_of(key))
     is_unit = not parts.isdisjoint(units["fields"]) and value in units["values"]
     return is_unit or (value == "2" and not parts.isdisjoint(units["decimals"]))
 
@@ -266,9 +254,13 @@ def lower_codes_of(fields: dict[str, Any]) -> frozenset[str]:
 
 def name_in(fields: dict[str, Any]) -> str:
     """Return the words by which an object of a list is named: its names, or else its short texts."""
-    texts = {key: value for key, value in fields.items() if isinstance(value, str)}
-    names = [value for key, value in texts.items() if field_name(key).is_name]
-    return " ".join(names or [value for value in texts.values() if len(value) < _LONGEST_NAME])
+    texts = (value for value in fields.values() if isinstance(value, str) and len(value) < _LONGEST_NAME)
+    return " ".join(names_in(fields) or texts)
+
+
+def names_in(fields: dict[str, Any]) -> list[str]:
+    """Return the names of an object, such as those of a flight and its airline."""
+    return [value for key, value in fields.items() if isinstance(value, str) and field_name(key).is_name]
 
 
 def stems_in(fields: dict[str, Any], deep: int = 1) -> frozenset[str]:

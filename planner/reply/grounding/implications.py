@@ -9,25 +9,42 @@ from turnloom.planner.reply.grounding.figures import Key
 
 _ENDING = 4
 """The last digits by which people name a card or an account."""
+_COUNTRY_CODES = (1, 2, 3)
+"""The lengths of countries' codes."""
+_SHORTEST_LOCAL = 8
 _DIGITS = re.compile(r"(?<!\d)\d{4,20}(?!\d)")
 """The digits of an identifier, which may be said without its letters."""
 
 
 def implied_by(key: Key, today: date, *, is_on_page: bool) -> tuple[Key, ...]:
     """Return the keys that follow from another one. A day without a year is the next one from today on."""
+    keys: tuple[Key, ...] = ()
     match key:
         case ("date", date() as day):
-            return implied(day)
+            keys = implied(day)
         case ("day", int() as month, int() as number) | ("weekday", int(), int() as month, int() as number):
             day_itself = coming(month, number, today)
-            return implied(day_itself) if day_itself else ()
+            keys = implied(day_itself) if day_itself else ()
         case ("money", value, str()):
             # A price from a page does not support a bare number, which a text could say without the page.
-            return ("money", value, None), *(() if is_on_page else (("number", value),))
+            keys = ("money", value, None), *(() if is_on_page else (("number", value),))
         case ("percent", value):
-            return (("number", value),)
+            keys = (("number", value),)
+        case ("phone", str() as digits):
+            keys = _at_home(digits)
         case ("identifier", str() as code):
-            runs = _DIGITS.findall(code)
-            numbers = {Decimal(part) for run in runs for part in (run, run[-_ENDING:])}
-            return *(("number", number) for number in numbers), *(("identifier", run) for run in runs)
-    return ()
+            keys = _in_digits(code)
+    return keys
+
+
+def _at_home(digits: str) -> tuple[Key, ...]:
+    """Return the keys of a phone number without the code of its country."""
+    local = [digits[length:] for length in _COUNTRY_CODES if len(digits) - length >= _SHORTEST_LOCAL]
+    return *(("phone", number) for number in local), *(("number", Decimal(number)) for number in local)
+
+
+def _in_digits(code: str) -> tuple[Key, ...]:
+    """Return the keys of the digits of an identifier, and of its last ones."""
+    runs = _DIGITS.findall(code)
+    numbers = {Decimal(part) for run in runs for part in (run, run[-_ENDING:])}
+    return *(("number", number) for number in numbers), *(("identifier", run) for run in runs)

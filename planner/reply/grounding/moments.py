@@ -13,6 +13,7 @@ from typing import Any
 from turnloom.planner.reply.grounding.days import implied, iso_day, iso_moment, staying
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import spoken, words
+from turnloom.planner.reply.grounding.paths import Role, role_of_field
 from turnloom.planner.reply.grounding.places import EvidencePlace, Places
 from turnloom.planner.reply.grounding.sentences import Sentence
 
@@ -26,7 +27,7 @@ _RANGE = re.compile(
     r"(?<!\d)(?P<hour1>\d{1,2})[:h.](?P<minute1>[0-5]\d)\s?[-\u2013]\s?(?P<hour2>\d{1,2})[:h.](?P<minute2>[0-5]\d)(?!\d)"
 )
 _NEIGHBOURS = [sign * minutes for minutes in range(5, 45, 5) for sign in (1, -1)]
-_MOST_HITS = 1
+_MOST_HITS = 0
 
 
 def keys_between(fields: Mapping[str, Any]) -> Iterator[Key]:
@@ -89,17 +90,20 @@ def days_apart(count: Decimal, sentence: Sentence, places: Places) -> bool:
     return any(number + count in known or number - count in known for number in begun)
 
 
-def later_time(figure: Figure, lengths: set[Decimal], places: Places) -> EvidencePlace | None:
+def later_time(figure: Figure, lengths: set[Decimal], places: Places, role: Role | None) -> EvidencePlace | None:
     """Return the source of a time that is so many minutes after, or before, a known time.
 
-    The length is one that the sentence states. One that stands beside the known time counts too, after it.
+    The length is one that the sentence states. One that stands beside the known time counts too: it leads from a
+    beginning to an end.
     """
     reached: dict[int, tuple[EvidencePlace, int]] = {}
     said = [sign * int(length) for length in lengths if length < _DAY for sign in (1, -1)]
     known = _lengths(("duration",), places)
     for key, found in places.by_key.items():
         if key[0] == "time":
-            for minutes in (*_beside(found[0], known), *said):
+            is_begun = role != "begin" and role_of_field(found[0].path) != "end"
+            beside = _beside(found[0], known) if is_begun else ()
+            for minutes in (*beside, *said):
                 reached[(_minute(key) + minutes) % _DAY] = found[0], minutes
     for wanted in (_minute(key) for key in figure.keys if key[0] == "time"):
         if wanted in reached and (reached[wanted][1] in said or _is_no_chance(wanted, reached)):

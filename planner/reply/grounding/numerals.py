@@ -24,6 +24,8 @@ _JOINING = frozenset({" ", "-", "\u00a0", "\u2011", "\u202f"})
 _MOST_WORDS = 4
 """Most words of a number below a hundred, such as "quatre-vingt-dix-neuf"."""
 _TEN = 10
+_MILLION, _BEYOND = 10**6, 10**9
+"""The last one is more than any number that is read."""
 _COINS = "cents"
 _CENTS = frozenset({"cent", _COINS})
 """A hundred in French, behind a number below ten. "Seventy cents" are coins."""
@@ -108,7 +110,7 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
 
 def _cardinal(found: list[_Word], place: int) -> tuple[int, int] | None:
     """Return the place after a number and its value; None if there is no number here."""
-    total, current, start = 0, 0, place
+    total, current, start, scale = 0, 0, place, _BEYOND
     while place < len(found):
         if place > start and not found[place].is_joined:
             break
@@ -117,9 +119,9 @@ def _cardinal(found: list[_Word], place: int) -> tuple[int, int] | None:
         if not length:
             break
         if value >= 1000:
-            if total:
+            if value >= scale or (value >= _MILLION and not current):
                 break
-            total, current = max(current, 1) * value, 0
+            total, current, scale = total + max(current, 1) * value, 0, value
         elif value == 100 and 0 < current < (_TEN if found[at].text in _CENTS else 100):
             current *= 100
         elif (value >= 100 and current) or current % 100:
@@ -190,6 +192,7 @@ def _numerals() -> _Numerals:
         lists = (("below_hundred", 0, 1), ("hundreds", 100, 100))
         read = {text: first + step * n for key, first, step in lists for n, text in enumerate(_listed(language, key))}
         read |= {language["thousand"]: 1000} | language["also"]
+        read |= dict.fromkeys(_listed(language, "millions"), 1000000)
         read.pop("-", None)
         cardinals |= {tuple(text.split()): value for text, value in read.items() if value}
         joined |= {text: value for text, value in read.items() if value >= 100 and " " not in text}

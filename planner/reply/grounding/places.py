@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from turnloom.planner.reply.grounding.assertions import ANY
-from turnloom.planner.reply.grounding.fields import name_in
+from turnloom.planner.reply.grounding.fields import name_in, names_in
 from turnloom.planner.reply.grounding.figures import Key
 from turnloom.planner.reply.grounding.numerals import in_digits
 
@@ -177,9 +177,10 @@ class Places:
             return
         names = {element: name_in(inner) for element, inner in elements.items()}
         for element, name in names.items():
-            is_whole = _SHORTEST_NAME <= len(name) <= _LONGEST_NAME and " " in name.strip()
-            if is_whole and len(self.whole_names) < _MOST_WHOLE_NAMES:
-                self.whole_names.setdefault(name.lower().strip(), set()).add(element)
+            for whole in {name, *names_in(elements[element])}:
+                is_whole = _SHORTEST_NAME <= len(whole) <= _LONGEST_NAME and " " in whole.strip()
+                if is_whole and len(self.whole_names) < _MOST_WHOLE_NAMES:
+                    self.whole_names.setdefault(whole.lower().strip(), set()).add(element)
         texts = {element: set(_words(_spoken(inside))) for element, inside in elements.items()}
         for word in {word for name in names.values() for word in _words(name)}:
             having = {element for element, inside in texts.items() if word in inside}

@@ -9,12 +9,15 @@ from turnloom.planner.reply.grounding.arithmetic import Derived, KnownAmounts, d
 from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_in
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.exchange import exchanged
-from turnloom.planner.reply.grounding.fields import Basis, basis_of, period_of
+from turnloom.planner.reply.grounding.fields import Basis
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
 from turnloom.planner.reply.grounding.moments import TODAY, later_day, later_time
-from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Operand
+from turnloom.planner.reply.grounding.paths import basis_of, period_of, role_of_field
+from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Operand, Places
 from turnloom.planner.reply.grounding.relevance import things_named
+from turnloom.planner.reply.grounding.roles import role_of
 from turnloom.planner.reply.grounding.sentences import Direction, Sentence
+from turnloom.planner.reply.grounding.zones import in_greenwich
 
 Reason = Literal["no_source", "personal", "page", "said", "basis", "other", "policy", "deed"]
 _BOUND = frozenset({"money", "number", "percent", "time"})
@@ -119,17 +122,22 @@ def _keys(figure: Figure, sentence: Sentence) -> tuple[Key, ...]:
     values = dict.fromkeys(key[1] for key in figure.keys if key[0] == "money")
     is_night = figure.kind == "date" and sentence.says("night_words")
     nights = (("stay", *key[1:]) for key in figure.keys if is_night)
-    return (*figure.keys, *(("money", value, UNSTATED) for value in values), *nights)
+    there = in_greenwich(figure.keys) if figure.kind == "time" and sentence.says("greenwich") else ()
+    return (*figure.keys, *(("money", value, UNSTATED) for value in values), *nights, *there)
 
 
 def _fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> EvidencePlace | Reason:
     """Return the first place that fits what the sentence says of a figure, or why none does."""
     elements = context.elements(figure)
+    if figure.kind in ("link", "phone") and not _have_own(figure, elements, context.evidence.places):
+        elements = frozenset()
     above = context.above.values() if context.sentence.is_item else ()
     bound = [place for place in places if fits(place, elements) and all(fits(place, one) for one in above)]
     if figure.kind in _BOUND and (on := elements_of(figure, context.sentence, context.days)):
         on_day = [place for place in bound if place.is_prose or fits(place, on)]
         bound = on_day if bound else [place for place in places if is_in(place, on)]
+    if figure.kind == "time" and (role := role_of(figure, context.sentence)):
+        bound = [place for place in bound if role_of_field(place.path) in (None, role)]
     if not bound:
         return "other"
     facts = [place for place in bound if not place.is_said]
@@ -144,6 +152,12 @@ def _fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> E
     return same[0] if same else "basis"
 
 
+def _have_own(figure: Figure, elements: frozenset[Element], places: Places) -> bool:
+    """Return whether some elements have a figure of this kind, so that it cannot be another one's."""
+    keys = (key for key in places.by_key if key[0] == figure.kind)
+    return any(is_in(place, elements) for key in keys for place in places.by_key[key])
+
+
 def _later(figure: Figure, context: Context) -> EvidencePlace | None:
     """Return the source of a day or a time that is so long after, or before, a known one."""
     places = context.evidence.places
@@ -151,7 +165,7 @@ def _later(figure: Figure, context: Context) -> EvidencePlace | None:
         case "date":
             return later_day(figure, context.sentence, context.lengths, places)
         case "time":
-            return later_time(figure, context.lengths, places)
+            return later_time(figure, context.lengths, places, role_of(figure, context.sentence))
     return None
 
 

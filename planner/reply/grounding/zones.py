@@ -4,6 +4,7 @@ In: a result.  Out: its time zones, and a moment's day and time in them.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
 from functools import lru_cache
@@ -11,7 +12,9 @@ from itertools import combinations
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from turnloom.planner.reply.grounding.figures import Key
+from turnloom.planner.reply.grounding.fields import parts_of
+from turnloom.planner.reply.grounding.figures import Figure, Key
+from turnloom.planner.reply.grounding.lexicon import words
 from turnloom.planner.reply.grounding.places import strings
 
 _MOST = 4
@@ -30,6 +33,22 @@ def keys_in(moment: datetime, zones: Iterable[tzinfo | None]) -> Iterator[Key]:
         local = moment.astimezone(zone)
         yield "date", local.date()
         yield "time", local.hour, local.minute
+
+
+def on_clocks(found: list[Figure], moment: str, path: str) -> list[Figure]:
+    """Return the figures of a moment as it is written.
+
+    When an offer expires is told by the user's clock: if it ends in Z, it is on no clock but that of Greenwich.
+    Elsewhere Z may be the zone of a place, such as Lisbon.
+    """
+    if not moment.endswith("Z") or set(words()["expiry_fields"]).isdisjoint(parts_of(path.rpartition(".")[2])):
+        return found
+    return [replace(one, keys=in_greenwich(one.keys)) if one.kind == "time" else one for one in found]
+
+
+def in_greenwich(keys: Iterable[Key]) -> tuple[Key, ...]:
+    """Return the keys of times as those of times in Greenwich."""
+    return tuple(("utc", *key[1:]) for key in keys)
 
 
 def apart(now: datetime, zones: list[ZoneInfo]) -> Iterator[Key]:

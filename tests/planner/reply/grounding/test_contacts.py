@@ -59,3 +59,27 @@ def test_the_phone_number_of_a_hotel_may_be_said() -> None:
 
     assert refused("Call the Canal Loft on +33 1 55 50 63 09.", found) == []
     assert refused("Call the Ann Loft on +33 1 55 50 63 10.", found)
+
+
+@pytest.mark.parametrize(
+    ("reply", "wrong"),
+    [
+        ("At home you dial 01 55 01 90 05.", []),
+        ("El teléfono es el 155 019 005.", []),
+        ("At home you dial 01 55 01 77 18.", ["01 55 01 77 18"]),
+        ("To join, dial +49 40 5550 0163.", []),
+        ("Write to orders@inkwell.example.", []),
+        ("Write to dana.levi@inkwell.example.", ["dana.levi@inkwell.example", "dana.levi@inkwell.example"]),
+        ("It comes from archive/first-year.md.", []),
+    ],
+)
+def test_what_is_an_offices_belongs_to_no_person(reply: str, wrong: list[str]) -> None:
+    """The address of an office, a number to dial in, and a file are said; a number also without its country's code."""
+    results = {
+        "hotels": [{"name": "Auberge du Canal", "stars": 2, "phone": "+33 1 55 01 90 05"}],
+        "passage": "The board meets on Thursday. Dial-in: +49 40 5550 0163.",
+        "messages": [{"from": "Inkwell", "email": "orders@inkwell.example"}, {"email": "dana.levi@inkwell.example"}],
+        "document": "archive/first-year.md",
+    }
+
+    assert refused(reply, results) == wrong

@@ -207,3 +207,10 @@ def test_a_date_on_a_wrong_weekday_means_nothing() -> None:
 def test_links_times_and_personal_data(text: str, kind: str, key: tuple[Any, ...]) -> None:
     """Each kind is distinguished from the others, and normalised."""
     assert _read(text) == [(kind, key)]
+
+
+def test_millions_in_words_are_one_number_with_what_follows() -> None:
+    """A large number in words is read as a whole; "several millions" is none."""
+    assert in_digits("four million eight hundred and twenty thousand euros")[0] == "4820000 euros"
+    assert in_digits("dos millones quinientos mil")[0] == "2500000"
+    assert in_digits("4.2 million, several million")[0] == "4.2 million, several million"

@@ -1,0 +1,37 @@
+"""Read the path of a value: what the names of its fields say that it is for."""
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+from turnloom.planner.reply.grounding.fields import Basis, field_name, parts_of
+from turnloom.planner.reply.grounding.lexicon import words
+
+Role = Literal["begin", "end"]
+"""Whether a time begins or ends something."""
+ROLES: tuple[Role, Role] = ("begin", "end")
+_LAST_NAME = re.compile(r"([^.\[\]]+)(?:\[\d+\])*$")
+_OF_TIME = re.compile(r"\.(?:date_?time|time|local|at|utc)$", re.IGNORECASE)
+"""The name of a field that only says that it is a time."""
+
+
+def basis_of(path: str) -> Basis | None:
+    """Return what the amount at a path is for, if its field's name says so."""
+    last = _LAST_NAME.search(path)
+    return field_name(last[1]).basis if last else None
+
+
+def period_of(path: str) -> str | None:
+    """Return the time that the amount at a path is for, if one of the names of its fields says so."""
+    parts = {part for name in re.split(r"[.\[\]0-9]+", path)[-3:] for part in parts_of(name)}
+    found = [period for period, read in words()["periods_of_price"].items() if not parts.isdisjoint(read["fields"])]
+    return found[0] if len(found) == 1 else None
+
+
+@lru_cache(maxsize=4096)
+def role_of_field(path: str) -> Role | None:
+    """Return whether the field at a path is named like a beginning or like an end."""
+    last = _LAST_NAME.search(_OF_TIME.sub("", path))
+    parts = set(parts_of(last[1])) if last else set()
+    found = [role for role in ROLES if not parts.isdisjoint(words()["roles"][role]["fields"])]
+    return found[0] if len(found) == 1 else None
