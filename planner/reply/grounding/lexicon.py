@@ -1,7 +1,7 @@
 """The words that figures are written with, by language: `words.yaml`, and dateparser's names of months and weekdays."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -95,8 +95,19 @@ def either(texts: Iterable[str]) -> str:
 @lru_cache
 def spoken(pattern: str) -> re.Pattern[str]:
     """Return a pattern of `words.yaml` for whole words in any case. Blanks after a line's end do not count."""
-    alternatives = pattern.replace(" |", "|")
+    alternatives = "|".join(_alternatives(pattern))
     return re.compile(rf"(?-i:(?<!{_LETTER}))(?:{alternatives})(?-i:(?!{_LETTER}))", re.IGNORECASE)
+
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    """Yield the alternatives of a pattern without the blanks at a line's end. Those within brackets stay."""
+    depth, start = 0, 0
+    for place, sign in enumerate(pattern):
+        depth += (sign == "(") - (sign == ")")
+        if sign == "|" and not depth:
+            yield pattern[start:place].removesuffix(" ")
+            start = place + 1
+    yield pattern[start:]
 
 
 @lru_cache

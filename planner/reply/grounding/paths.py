@@ -28,6 +28,12 @@ def period_of(path: str) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def is_for_one(path: str) -> bool:
+    """Return whether the amount at a path is what one person pays, as its field's name says."""
+    last = _LAST_NAME.search(path)
+    return last is not None and not set(words()["per_person_fields"]).isdisjoint(parts_of(last[1]))
+
+
 @lru_cache(maxsize=4096)
 def role_of_field(path: str) -> Role | None:
     """Return whether the field at a path is named like a beginning or like an end."""

@@ -100,6 +100,11 @@ class Sentence:
         ]
         return min(found)[1] if found else None
 
+    def is_for_all(self, figure: Figure) -> bool:
+        """Return whether the words right behind an amount say that it is what all pay together."""
+        after = _up_to_clause(self.whole[figure.end : min(self.end, figure.end + _AFTER)])
+        return spoken(words()["for_all"]).match(after.lstrip()) is not None
+
     def counts(self) -> set[Decimal]:
         """Return the small numbers in it that are no part of a date, a time or a link, and its whole larger ones."""
         apart = [figure for figure in self.figures if figure.kind != "number"]

@@ -11,8 +11,10 @@ from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.exchange import exchanged
 from turnloom.planner.reply.grounding.fields import Basis
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
+from turnloom.planner.reply.grounding.labels import stem
+from turnloom.planner.reply.grounding.lexicon import words
 from turnloom.planner.reply.grounding.moments import TODAY, later_day, later_time
-from turnloom.planner.reply.grounding.paths import basis_of, period_of, role_of_field
+from turnloom.planner.reply.grounding.paths import basis_of, is_for_one, period_of, role_of_field
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Operand, Places
 from turnloom.planner.reply.grounding.relevance import things_named
 from turnloom.planner.reply.grounding.roles import role_of
@@ -146,10 +148,19 @@ def _fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> E
     if not facts and not is_asked:
         return "said"
     basis = context.basis(figure)
-    same = [place for place in facts or bound if basis is None or basis_of(place.path) in (None, basis)]
+    same = [place for place in facts or bound if basis is None or _basis_of(place) in (None, basis)]
     if figure.kind == "money" and (period := sentence.period(figure)):
         same = [place for place in same if period_of(place.path) in (None, period)]
+    if figure.kind == "money" and sentence.is_for_all(figure):
+        same = [place for place in same if not is_for_one(place.path)]
     return same[0] if same else "basis"
+
+
+def _basis_of(place: EvidencePlace) -> Basis | None:
+    """Return what an amount is for: by its field's name, or by the words beside it in a longer text."""
+    night, total = (frozenset(map(stem, words()[f"{kind}_fields"])) for kind in ("night", "total"))
+    is_night = place.is_prose and not place.about.isdisjoint(night) and place.about.isdisjoint(total)
+    return basis_of(place.path) or ("night" if is_night else None)
 
 
 def _have_own(figure: Figure, elements: frozenset[Element], places: Places) -> bool:
