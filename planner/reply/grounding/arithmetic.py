@@ -101,7 +101,8 @@ def derive(value: Decimal, known: KnownAmounts, direction: Direction | None) -> 
 def _composed(value: Decimal, known: KnownAmounts) -> Composition | None:
     """Return a free calculation. Without a word of calculation it may only multiply."""
     stated = [count for count in (*known.counts, *known.known_counts) if count > 1 and count == int(count)]
-    counts = stated if known.basis and stated else [*stated, *_USUAL]
+    is_counted = known.basis == "night" or any(count > 1 for count in known.counts)
+    counts = stated if known.basis and is_counted and stated else [*stated, *_USUAL]
     percents = [*sorted(known.percents)[:_VERY_FEW], *sorted(known.known_percents - known.percents)[:_VERY_FEW]]
     factors = Factors(dict.fromkeys(counts), percents)
     told, others = ([one for one in some if _is_for(known, one)] for some in (known.told, known.fitting))
