@@ -120,6 +120,7 @@ def _deeds(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
     for deed, words in lexicon["deeds_alone"].items():
         if alone := _search(words, text):
             yield alone.start(), alone.end(), (("deed", deed),)
+    is_named = False
     for deed, participles in lexicon["deeds"].items():
         done = _search(participles, text)
         if done is None:
@@ -129,8 +130,9 @@ def _deeds(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
         if began or told:
             records: list[Key] = [] if began else [("record", deed)]
             yield min((*began, *told)), done.end(), (("deed", deed), *records)
-            return
-    yield from _acts(text)
+            is_named = True
+    if not is_named:
+        yield from _acts(text)
 
 
 def _doers(kinds: Iterable[str], before: str) -> list[int]:

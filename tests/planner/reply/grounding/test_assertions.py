@@ -61,3 +61,11 @@ def test_a_record_is_no_deed_of_this_turn(reply: str) -> None:
 def test_without_a_record_nothing_was_done_before(reply: str) -> None:
     """A price and a date do not show that somebody has booked."""
     assert read_only(reply, {"price": 140, "date": "2026-12-05"})
+
+
+def test_every_deed_of_a_clause_must_be_done() -> None:
+    """A tool that confirms has ordered nothing."""
+    confirmed = partial(refused, deeds=frozenset({"confirmed"}))
+
+    assert confirmed("I've confirmed the half hour with David.", BOOKING) == []
+    assert confirmed("I've confirmed the half hour with David and ordered lunch.", BOOKING) != []
