@@ -227,6 +227,7 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
     amount = [operand for operand in amounts if operand.value in stated or is_in(operand.place, named)]
     derived = [operand for operand in context.told if operand not in amount and operand.code != "%"]
     known, elements = context.evidence.places, context.elements(figure)
+    compares = context.sentence.says("differences")  # what it compares with need not be named
     told = [*amount, *(operand for operand in derived if operand.value not in {a.value for a in amount})]
     counts = {value for unit in ("night", "guest", "adult") for value in known.values("count", unit)}
     counts |= {count for count in known.said_counts if count <= _MOST_SAID}
@@ -236,7 +237,7 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         # What is told comes first, because not all of the others are tried.
         amounts=[*told, *(operand for operand in amounts if operand not in amount)],
         told=told,
-        fitting=[*told, *(one for one in amounts if one not in amount and fits(one.place, elements))],
+        fitting=[*told, *(one for one in amounts if one not in amount and (compares or fits(one.place, elements)))],
         things=things_named(context.sentence.text, [one for one in amounts if not one.place.is_said]),
         references=[*list(context.told)[-4:], *(one for one in amounts if one.place.is_said)][:6],
         counts=frozenset(context.sentence.counts() - own),

@@ -23,6 +23,7 @@ STOPS = {"flights": [{"number": "A3 927", "minutes": 135, "stops": 1}, {"number"
         ("Two nights at the Casa Azul come to €188.", []),
         ("Two nights at the Casa Azul come to just under €190.", []),
         ("Two nights at the Casa Azul come to €284.", ["€284"]),  # the price of another one
+        ("The Hostal Sol saves you €66 over two nights.", []),  # what it is compared with is not named
         ("The Torre Alta is €119 a night.", ["€119"]),  # half of a night's price is no night's price
         ("The Torre Alta is €119 per person and night.", []),
         ("The Hostal Sol is €187 in total.", ["€187"]),  # one price less two others
