@@ -73,8 +73,9 @@ def _policies(text: str) -> Iterator[Key]:
 
 
 def is_denied(clause: str) -> bool:
-    """Return whether a clause has a word that denies."""
-    return _search(_words()["negations"], clause) is not None or _search(_words()["denying_parts"], clause) is not None
+    """Return whether a clause has a word that denies. "At no charge" and "no cancellation fee" deny only a price."""
+    rest = spoken(_words()["free_of"]).sub("", clause)
+    return _search(_words()["negations"], rest) is not None or _search(_words()["denying_parts"], rest) is not None
 
 
 def is_conditional(clause: str) -> bool:

@@ -89,13 +89,15 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
 @lru_cache
 def _durations() -> tuple[re.Pattern[str], ...]:
-    hour, minutes = words()["durations"]["hour"]["words"], _minutes()
+    hour, half, minutes = words()["durations"]["hour"]["words"], words()["durations"]["half"], _minutes()
     hours = r"(?<![\d.,:/])(?-i:(?<![^\W\u2e80-\uffef]))(?P<hours>\d{1,3}(?:[.,]\d)?)"
     return (
         re.compile(rf"{hours}(?:時間|시간)(?P<and_half>半|반)"),
         re.compile(rf"{hours}\s?h\s?(?P<bare>[0-5]\d)(?!\d)", re.IGNORECASE),
         re.compile(rf"{hours}\s?(?P<of_day>h)(?![^\W_])(?!\s\d)", re.IGNORECASE),
-        re.compile(rf"{hours}[\s-]?(?:{hour}){_END}(?:{_JOINT}{minutes})?", re.IGNORECASE),
+        re.compile(
+            rf"{hours}[\s-]?(?:{hour}){_END}(?:{_JOINT}{minutes}|(?P<and_half> (?:{half})){_END})?", re.IGNORECASE
+        ),
         re.compile(rf"(?<![\d.,:/])(?-i:(?<![^\W\u2e80-\uffef])){minutes}", re.IGNORECASE),
         re.compile(r"\bPT(?=\d)(?:(?P<hours>\d{1,3})H)?(?:(?P<minutes>\d{1,3})M)?\b"),
     )

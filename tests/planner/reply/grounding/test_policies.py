@@ -38,3 +38,19 @@ def test_each_name_of_a_thing_names_it() -> None:
     """A flight is named by its airline alone, also by one of short words."""
     assert refused("The El Al fare is refundable.", FLIGHTS) == []
     assert refused("The El Al fare is non-refundable.", FLIGHTS) != []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_wrong"),
+    [
+        ("Reservation TL-48213 was cancelled at no charge.", False),
+        ("There is no cancellation fee.", False),
+        ("Your rate cannot be cancelled.", True),
+        ("There is no cancellation.", True),
+    ],
+)
+def test_what_costs_nothing_is_not_denied(text: str, is_wrong: bool) -> None:
+    """The "no" of "no fee" denies only the price."""
+    cancelled = {"code": "TL-48213", "cancelled": True, "cancellable": True, "cancellation_fee": 0}
+
+    assert bool(refused(text, cancelled)) == is_wrong
