@@ -67,3 +67,12 @@ def test_half_an_hour_more(text: str, is_wrong: bool) -> None:
     train = {"trains": [{"train_number": "DR 3113", "departs": "11:00", "duration_minutes": 150}]}
 
     assert bool(refused(text, train)) == is_wrong
+
+
+@pytest.mark.parametrize("time", ["2026-11-20T14:17:10.344217Z", "2:17 PM UTC", "15:17"])
+def test_the_end_of_an_offer_may_be_told_as_it_is_written(time: str) -> None:
+    """It is on the user's clock, unless the reply says that it is Greenwich's time."""
+    evidence = Evidence(datetime(2026, 11, 20, 12, tzinfo=ZoneInfo("Europe/Berlin")))
+    evidence.add_result({"expires_at": "2026-11-20T14:17:10.344217Z"}, ResultOrigin("link"))
+
+    assert check(f"The link expires at {time}.", evidence).violations == ()
