@@ -11,7 +11,7 @@ from turnloom.models.schema.roles import OWNER_ROLE
 from turnloom.workers.embedded.servers import EmbeddedServers
 
 _LOCK_TIMEOUT_MS = 500
-"""The time that emptying waits for a transaction that an earlier test left open."""
+"""The time that emptying waits for a transaction that begins meanwhile."""
 _KEPT = 2
 """How many spent databases are kept. Dropping one whose connections are just closing takes a tenth of a second."""
 
@@ -27,7 +27,11 @@ _NOTE = "CREATE EVENT TRIGGER note ON ddl_command_end EXECUTE FUNCTION tests.not
 _STATE = """
 SELECT (SELECT count(*) FROM tests.changes), (SELECT array_agg(version_num) FROM alembic_version), (
     SELECT count(*) FROM pg_db_role_setting JOIN pg_database ON pg_database.oid = setdatabase
-    WHERE datname = current_database())"""
+    WHERE datname = current_database()), (
+    SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database
+    WHERE datname = current_database() AND pid <> pg_backend_pid())"""
+"""The schema's changes, its revisions, the database's own settings, and the locks of others: an earlier test's open
+transaction would keep a migration waiting."""
 _EMPTY = """
 CREATE FUNCTION pg_temp.empty() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
