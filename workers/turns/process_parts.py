@@ -16,7 +16,7 @@ from turnloom.tools.registry import Registry
 
 
 def warm_up(*, with_llm: bool) -> None:
-    """Make the parts now, so that the first turn of a process does not wait for imports."""
+    """Make the parts and read the templates of replies now, so that the first turn of a process waits for neither."""
     with loading():
         registry()
         tailor(NO_OVERRIDES).prompts.wordings()
