@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 
@@ -10,14 +9,10 @@ import pytest
 
 from tests.conftest import ALLOWED_HOST
 from tests.workers.channels.accounts import CONFIGS
+from turnloom.workers.embedded.servers import free_port
 from turnloom.workers.embedded.stack import Stack
 
 pytestmark = pytest.mark.timeout(120)  # the first test may also have to start the stack
-
-
-def _free_port() -> int:
-    with socket.create_server((ALLOWED_HOST, 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def _turnloom(stack: Stack, *command: str, given: str = "") -> subprocess.CompletedProcess[str]:
@@ -33,7 +28,7 @@ def _turnloom(stack: Stack, *command: str, given: str = "") -> subprocess.Comple
 
 def test_every_message_is_answered_once_and_in_order(stack: Stack) -> None:
     """Repeated, swapped and batched posts change nothing."""
-    config = {**CONFIGS["whatsapp"], "api_base": f"http://{ALLOWED_HOST}:{_free_port()}", "pace": 1000}
+    config = {**CONFIGS["whatsapp"], "api_base": f"http://{ALLOWED_HOST}:{free_port()}", "pace": 1000}
     name = ("--tenant", "development", "--agent", "generic", "--config", "-")
     _turnloom(stack, "channel", "set", "whatsapp", "simulated", *name, given=json.dumps(config)).check_returncode()
 
@@ -50,7 +45,7 @@ def test_every_message_is_answered_once_and_in_order(stack: Stack) -> None:
 
 def test_edits_and_closed_windows_change_nothing(stack: Stack) -> None:
     """Edited messages are answered once, and where the window is closed the account's template is sent."""
-    config = {**CONFIGS["whatsapp"], "api_base": f"http://{ALLOWED_HOST}:{_free_port()}", "pace": 1000}
+    config = {**CONFIGS["whatsapp"], "api_base": f"http://{ALLOWED_HOST}:{free_port()}", "pace": 1000}
     name = ("--tenant", "development", "--agent", "generic", "--config", "-")
     given = json.dumps({**config, "template": "call_us"})
     _turnloom(stack, "channel", "set", "whatsapp", "edited", *name, given=given).check_returncode()

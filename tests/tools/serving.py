@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,15 +22,17 @@ class LocalServer(HTTPServer):
 
 
 @contextmanager
-def answering_once(data: bytes) -> Iterator[str]:
-    """Answer one request with these bytes, and hang up. Yield the URL."""
+def answering_once(*parts: bytes, pause_s: float = 0) -> Iterator[str]:
+    """Answer one request with these bytes, pausing after each part, and hang up. Yield the URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:
             connection, _ = listener.accept()
             with connection:
                 connection.recv(65_536)
-                connection.sendall(data)
+                for part in parts:
+                    connection.sendall(part)
+                    time.sleep(pause_s)  # a slow server; the test itself does not wait
 
         thread = threading.Thread(target=answer, daemon=True)
         thread.start()

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -228,7 +229,8 @@ def _body(response: "httpx2.Response", max_bytes: int, until: float) -> bytes:
     """Read and unpack the body up to one byte beyond `max_bytes`: a few packed bytes may unpack to gigabytes."""
     packed = zlib.decompressobj(_GZIP) if _is_packed(response) else None
     body = bytearray()
-    for chunk in response.iter_raw():
+    # The empty chunk is the end, which is checked too: where a body has no length, a cut connection looks like its end.
+    for chunk in chain(response.iter_raw(), [b""]):
         room = max_bytes + 1 - len(body)
         body += packed.decompress(chunk, room) if packed else chunk[:room]
         if len(body) > max_bytes:

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from turnloom.models.connections import database
@@ -154,10 +155,21 @@ def redis(home: Home) -> EmbeddedServer:
 
 
 def free_port() -> int:
-    """Return a port of this machine that is free now, below the range for outgoing connections."""
-    while not is_free(port := _LOWEST_PORT + secrets.randbelow(_PORTS)):
-        pass
-    return port
+    """Return a port of this machine that nobody uses, below the range for outgoing connections.
+
+    The port is closed by its own side here, so the kernel keeps it in TIME_WAIT for a minute. Our servers may listen at
+    such a port (they set SO_REUSEADDR), and another call does not return it before its server has started.
+    """
+    while True:
+        port = _LOWEST_PORT + secrets.randbelow(_PORTS)
+        with socket.socket() as listening, suppress(OSError):
+            listening.bind(("127.0.0.1", port))
+            # Only now: before, it would let us bind what is kept for somebody else.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.listen()
+            with socket.create_connection(("127.0.0.1", port)):
+                listening.accept()[0].close()
+            return port
 
 
 def is_free(port: int) -> bool:

@@ -143,6 +143,17 @@ def test_a_service_that_drips_is_left_at_the_deadline(server: HTTPServer, make_c
     assert context.remaining_s == 0
 
 
+def test_an_answer_that_is_cut_off_is_not_complete(make_context: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body without a length ends with its connection, which we cut off at the deadline."""
+    monkeypatch.setenv("TURNLOOM_ALLOWED_HOSTS", '["127.0.0.1"]')
+    settings.cache_clear()
+    context = make_context(time_s=0.3)
+
+    # A single read may take 0.3 s, too: the second one would end after 0.5 s.
+    with answering_once(b"HTTP/1.1 200 OK\r\n\r\n", b"{", b"}", pause_s=0.2) as url, pytest.raises(TimeoutError):
+        send(UpstreamRequest(url=url, is_named_by_others=True), context)
+
+
 def test_nothing_is_sent_after_the_deadline(server: HTTPServer, make_context: Make) -> None:
     """A call without time left is not made."""
     with pytest.raises(TimeoutError):

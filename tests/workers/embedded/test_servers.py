@@ -1,6 +1,7 @@
 """Postgres and Valkey run as child processes."""
 
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from tests.facts import is_alive, wait_for
 from turnloom.models.connections.database import ping
 from turnloom.models.errors import Conflict
 from turnloom.workers.embedded.home import Home
-from turnloom.workers.embedded.servers import EmbeddedServers
+from turnloom.workers.embedded.servers import EmbeddedServers, free_port, is_free
 
 CRASHING = """
 import signal, sys
@@ -40,6 +41,16 @@ def test_servers_leave_nothing_behind():
 
     assert not any(is_alive(pid) for pid in pids)
     assert not home.exists()
+
+
+def test_a_free_port_is_kept_for_who_asked():
+    """Another call does not return it before its server listens."""
+    port = free_port()
+
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind(("127.0.0.1", port))
+    with socket.create_server(("127.0.0.1", port)):
+        assert not is_free(port)
 
 
 def test_new_tables_soon_have_statistics(tmp_path):

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx2
 
 from tests.facts import wait_for
+from turnloom.workers.embedded.servers import free_port
 
 PASSWORD = "pw"
 _EVENT = """BEGIN:VCALENDAR
@@ -65,9 +66,7 @@ class CalendarServer:
 @contextmanager
 def radicale(folder: Path) -> Iterator[CalendarServer]:
     """Run a server that keeps its files in a folder. Every user's password is the same."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    port = free_port()
     (folder / "users").write_text("".join(f"{user}:{PASSWORD}\n" for user in ("noa", "david", "mia")))
     (folder / "config").write_text(
         f"[server]\nhosts = 127.0.0.1:{port}\n"
