@@ -6,13 +6,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S, _LONGER = 0.005, 0.05, 1.3
+"""The pauses between two looks at a fact. Looking costs the processes that make it true their time."""
+
 
 def wait_for(fact: Callable[[], object], within_s: float = 8.0) -> None:
     """Wait until `fact` is true."""
-    deadline = time.monotonic() + within_s
+    deadline, pause_s = time.monotonic() + within_s, _FIRST_PAUSE_S
     while not fact():
         assert time.monotonic() < deadline, "it did not become true in time"
-        threading.Event().wait(0.01)
+        threading.Event().wait(pause_s)
+        pause_s = min(pause_s * _LONGER, _LONGEST_PAUSE_S)
 
 
 def whole_lines(log: Path) -> list[str]:

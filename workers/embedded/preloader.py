@@ -20,6 +20,7 @@ import sys
 import time
 from contextlib import suppress
 
+from turnloom.models.errors import TurnloomError
 from turnloom.models.runtime.lean_imports import loading
 from turnloom.workers.broker import celery_program
 from turnloom.workers.embedded.launch import end_with_parent
@@ -32,7 +33,7 @@ _WITHOUT_SETTINGS = (
     "turnloom.planner.reply.responder",
     "turnloom.models.ledger.steps",
 )
-"""Modules that read no setting when they are loaded. With what they load, they are five sixths of the work."""
+"""Modules that read no setting when they are loaded. With what they load, they are most of the work."""
 _PR_SET_NAME = 15
 
 
@@ -66,9 +67,11 @@ def load_without_settings() -> None:
 
 
 def load() -> None:
-    """Load the modules of every worker and of beat."""
+    """Load the modules of every worker and of beat, and the tools and texts of every worker."""
     with loading():
         importlib.import_module(_TASKS).app.loader.import_default_modules()
+        with suppress(TurnloomError):  # each worker meets the same fault, says what it is, and ends
+            importlib.import_module("turnloom.workers.turns.process_parts").load_shared()
 
 
 def _enter(environment: dict[str, str], log: str) -> None:

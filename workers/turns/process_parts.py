@@ -15,11 +15,20 @@ from turnloom.tools.hooks import hooks
 from turnloom.tools.registry import Registry
 
 
+def load_shared() -> None:
+    """Load the tools and the templates of replies. They open nothing, so processes that are forked later share them.
+
+    Raises:
+        TurnloomError: a pack, a setting or a text has a fault, as `enabled_tools` and `tailor` say.
+    """
+    registry()
+    tailor(NO_OVERRIDES).prompts.wordings()
+
+
 def warm_up(*, with_llm: bool) -> None:
     """Make the parts and read the templates of replies now, so that the first turn of a process waits for neither."""
     with loading():
-        registry()
-        tailor(NO_OVERRIDES).prompts.wordings()
+        load_shared()
         if with_llm:
             llm()
         hooks()
