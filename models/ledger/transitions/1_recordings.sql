@@ -20,14 +20,13 @@ begin
   end if;
   v_sharing := case when not pg_try_advisory_xact_lock_shared(hot.texts_lock(p_turn.tenant_id))
                     then p_turn.conversation_id else '' end;
+  -- No text is sought before: a join with the texts would read all those of the tenant.
   insert into recorded_texts (tenant_id, conversation_id, digest, role, data)
-  select p_turn.tenant_id, g.owner, g.digest, g.role, g.data::bytea
-    from (select case when x.is_shared then v_sharing else p_turn.conversation_id end as owner, x.digest, x.role, x.data
-            from jsonb_path_query(p_calls, '$[*].recording.texts[*]') e,
-                 jsonb_to_record(e) as x(digest uuid, role text, data text, is_shared boolean)) g
-   where not exists (select from recorded_texts t
-                      where t.tenant_id = p_turn.tenant_id and t.conversation_id = g.owner and t.digest = g.digest)
-   order by g.owner, g.digest  -- two who store the same texts in another order would be a deadlock
+  select p_turn.tenant_id, case when x.is_shared then v_sharing else p_turn.conversation_id end, x.digest, x.role,
+         x.data::bytea
+    from jsonb_path_query(p_calls, '$[*].recording.texts[*]') e,
+         jsonb_to_record(e) as x(digest uuid, role text, data text, is_shared boolean)
+   order by 2, 3  -- two who store the same texts in another order would be a deadlock
   on conflict do nothing;
   insert into recorded_calls (tenant_id, turn_id, seq, rules, schema, messages, answer, parameters, now, error)
   select p_turn.tenant_id, p_turn.id, coalesce((p_turn.usage ->> 'llm_calls')::int, 0) + n, x.rules, x.schema,

@@ -30,6 +30,10 @@ from turnloom.tools.erasure import erase_user
 
 pytestmark = pytest.mark.usefixtures("database")
 
+_READ = """
+SELECT sum(pg_stat_get_xact_tuples_returned(indexrelid)) FROM pg_index WHERE indrelid = 'recorded_texts'::regclass"""
+"""The entries of the indexes that a transaction has read."""
+
 
 def test_calls_are_read_as_they_were_made() -> None:
     """Those of the plan come before those of the reply, and a failed one has its error in place of an answer."""
@@ -68,6 +72,21 @@ def test_a_text_is_stored_once() -> None:
         ("c2", "user"),
     ]
     assert complete()
+
+
+@pytest.mark.new_database
+def test_the_texts_of_other_conversations_are_not_read() -> None:
+    """A connection that planned its statements for an empty table keeps these plans."""
+    tenant_id = make_tenant()
+    for number in range(40):
+        finished(tenant_id, made(f"hello {number}"), conversation_id=f"c{number}")
+    turn = claimed(tenant_id, conversation_id="another")
+    with statement() as db, db.transaction():
+        (before,) = db.execute(_READ).fetchone() or (0,)
+        usage.record(db, turn.id, [made("hello", "{}", "again", answer="done")])
+        (after,) = db.execute(_READ).fetchone() or (0,)
+
+    assert after - before <= 6
 
 
 def test_calls_without_recordings_are_counted_only() -> None:
