@@ -28,6 +28,7 @@ def ended(api: httpx2.Client) -> Iterator[None]:
 def test_a_rollout_is_started_and_stopped(api: httpx2.Client, open_console: Callable[[str], Page], look: Look) -> None:
     """Its turns are shown beside the others; text that looks like HTML stays text. It stays in the list."""
     page = open_console("#/rollouts")
+    page.clock.install()
     page.get_by_text("Start a rollout").click()
     page.get_by_label("Text or agent").select_option(NAME)
     box = page.get_by_label("The new text")
@@ -44,6 +45,7 @@ def test_a_rollout_is_started_and_stopped(api: httpx2.Client, open_console: Call
     expect(page.get_by_role("status").filter(has_text="No turn")).to_be_visible()
     _, turn_id = post_plan(api, [wait_step("a")])
     finished(api, turn_id)
+    page.clock.fast_forward(6_000)
     expect(page.get_by_role("region", name="Comparison")).to_contain_text("Failed")
     page.get_by_text("The new text", exact=True).click()
     expect(page.get_by_text("<b>Be brief.</b>")).to_be_visible()
