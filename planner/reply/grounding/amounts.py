@@ -70,12 +70,20 @@ def find_amounts(text: str) -> Iterator[Figure]:
 
 
 def _with_cents(text: str) -> Iterator[Figure]:
-    """Find amounts whose hundredths are named apart, such as "65 euros and 70 cents"."""
+    """Find amounts whose hundredths are named, such as "65 euros and 70 cents" and "85 cents"."""
     for match in _cents().finditer(text):
         value = Decimal(match["whole"]) + Decimal(match["cents"]) / 100
         keys: tuple[Key, ...] = tuple(("money", value, code) for code in sorted(currency_codes(match["currency"])))
         if keys:
             yield Figure("money", match.start(), match.end(), keys)
+    for match in _only_cents().finditer(text):
+        cents = Decimal(match["cents"])
+        yield Figure("money", match.start(), match.end(), (("money", cents / 100, None), ("number", cents)))
+
+
+@lru_cache
+def _only_cents() -> re.Pattern[str]:
+    return re.compile(rf"(?<![\d.,-])(?P<cents>\d{{1,2}}) (?:{words()['cent_words']})(?![^\W\d_])", re.IGNORECASE)
 
 
 @lru_cache
@@ -215,7 +223,7 @@ def _patterns() -> _Patterns:
         percent=re.compile(rf"{_SPACE}?(?:{lexicon['percent']})", re.IGNORECASE),
         price_after=re.compile(rf"{_SPACE}?(?:{lexicon['price_after']})", re.IGNORECASE),
         price_before=re.compile(
-            rf"\b(?:{lexicon['price_before']})(?: (?:is|of|from|at|ist|est|es|è))?:?\s?$", re.IGNORECASE
+            rf"\b(?:{lexicon['price_before']})(?: (?:is|of|from|at|ist|est|es|è))?:?{_SPACE}?$", re.IGNORECASE
         ),
         range=re.compile(rf"\s?(?:{either(map(re.escape, lexicon['range_joints']))})\s?"),
     )

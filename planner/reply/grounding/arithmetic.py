@@ -72,6 +72,8 @@ class KnownAmounts:
     """Whether the sentence has a word of a calculation."""
     is_plain: bool = False
     """Whether the figure is a number without a currency."""
+    strange: Sequence[Operand] = ()
+    """The amounts of other elements than the figure is said of: it is no multiple and no share of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,10 +226,11 @@ def _scaled(known: KnownAmounts) -> Iterator[Derived]:
     products = {first * second for first in both for second in both}
     is_few = len(known.amounts) <= _FEW
     for amount in known.amounts[:_MOST]:
-        if _is_other_night(known, amount):
+        if _is_other_night(known, amount) or amount in known.strange:
             continue
         is_told = (is_few and amount in known.fitting) or amount in known.told
-        multiples = (free if is_told else set()) | (bound if known.basis == "total" else set())
+        is_of_stay = known.basis == "total" and amount in known.fitting
+        multiples = (free if is_told else set()) | (bound if is_of_stay else set())
         for count in sorted(multiples):
             yield _by(amount, "*", count, amount.value * count)
         for count in sorted((both | (products if is_told else set())) if known.is_share else ()):

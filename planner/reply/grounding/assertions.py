@@ -11,7 +11,7 @@ from typing import Any
 
 from turnloom.models.runtime.yaml_text import read_yaml
 from turnloom.planner.reply.grounding.figures import Figure, Key, Kind
-from turnloom.planner.reply.grounding.labels import without_accents
+from turnloom.planner.reply.grounding.labels import without_accents, without_umlauts
 from turnloom.planner.reply.grounding.lexicon import answer, spoken
 
 _LONGEST = 300
@@ -34,12 +34,25 @@ def find_assertions(text: str) -> Iterator[Figure]:
         if clause[0].endswith("?"):
             continue
         words = clause[0][:_LONGEST]
-        topic = _topic(words) or (topic if _search(_words()["goes_on"], words[:_LONGEST_START]) else None)
+        for begin, part in statements(words):
+            topic = _topic(part) or (topic if _search(_words()["goes_on"], part[:_LONGEST_START]) else None)
+            is_of_all = _search(_words()["costs_next"], part[:_LONGEST_START]) is not None
+            yield from _at(clause.start() + begin, "flag", _flags(part, None if is_of_all else topic))
         in_condition = in_condition or is_conditional(words)
-        for start, end, keys in (*_flags(words, topic), *(() if in_condition else _deeds(words))):
-            kind: Kind = "flag" if keys[0][0] == "flag" else "deed"
-            yield Figure(kind, clause.start() + start, clause.start() + end, keys)
+        yield from _at(clause.start(), "deed", () if in_condition else _deeds(words))
         in_condition = in_condition and clause[0].endswith(",")
+
+
+def statements(clause: str) -> Iterator[tuple[int, str]]:
+    """Yield the parts of a clause that each have a verb, with their places: "it is big | and does not cost extra"."""
+    start = 0
+    for end in [*(match.start() for match in _search_all(_words()["next_verb"], clause)), len(clause)]:
+        yield start, clause[start:end]
+        start = end
+
+
+def _at(start: int, kind: Kind, found: Iterable[tuple[int, int, tuple[Key, ...]]]) -> Iterator[Figure]:
+    return (Figure(kind, start + first, start + last, keys) for first, last, keys in found)
 
 
 def stated_by(field: str, value: Any, *, is_policy: bool = True) -> Iterator[Key]:
@@ -52,10 +65,12 @@ def stated_by(field: str, value: Any, *, is_policy: bool = True) -> Iterator[Key
             found = [("flag", topic, _words()["topics"][topic]["denied"], True)]  # "pets": false
         for *kind, polarity in found:
             yield (*kind, polarity == (truth is not False))
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     done = f"{status} {name}" if value else ""
     for deed, participles in _words()["deeds"].items():
-        if spoken(participles).search(done) or spoken(without_accents(participles)).search(done):
-            yield "deed", deed
+        forms = (participles, without_accents(participles), without_umlauts(participles))
+        if any(spoken(form).search(done) for form in forms):
+            yield "record" if is_number else "deed", deed  # "14 are booked" tells of places, and nothing was done
     for deed, names in _words()["records"].items():
         if value and spoken(names).search(name):
             yield "record", deed
@@ -74,8 +89,25 @@ def _policies(text: str) -> Iterator[Key]:
 
 def is_denied(clause: str) -> bool:
     """Return whether a clause has a word that denies. "At no charge" and "no cancellation fee" deny only a price."""
-    rest = spoken(_words()["free_of"]).sub("", clause)
-    return _search(_words()["negations"], rest) is not None or _search(_words()["denying_parts"], rest) is not None
+    return _is_negated(clause) or _search(_words()["denying_parts"], _without_price(clause)) is not None
+
+
+def _is_negated(clause: str) -> bool:
+    return _search(_words()["negations"], _without_price(clause)) is not None
+
+
+def _without_price(clause: str) -> str:
+    return spoken(_words()["free_of"]).sub("", clause)
+
+
+def goes_on(sentence: str) -> bool:
+    """Return whether a sentence begins like one about the last topic: "It costs", "Es kostet"."""
+    return spoken(_words()["goes_on"]).match(sentence.lstrip()) is not None
+
+
+def is_of_price(clause: str, place: int) -> bool:
+    """Return whether a place of a clause is in words that deny only a price, such as "no cancellation fee"."""
+    return any(found.start() <= place < found.end() for found in _search_all(_words()["free_of"], clause))
 
 
 def is_conditional(clause: str) -> bool:
@@ -96,12 +128,14 @@ def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, tuple[Key, 
         return
     about, named = _words()["topics"][topic], _search(_words()["topics"][topic]["words"], text)
     free = _search(_words()["free_of"], text)
-    is_negated = free is None and _search(_words()["negations"], text) is not None
+    is_negated = _is_negated(_without_others(text, topic))
     is_found = False
     for aspect, read in _words()["aspects"].items():
         if topic not in read["topics"] or (aspect == "exists" and (named is None or is_found)):
             continue
         affirmed = (free if aspect == "free" else None) or _search(read["affirms"], text)
+        if affirmed and named is None and spoken(_words()["modals"]).fullmatch(affirmed[0]):
+            affirmed = None  # in "they can be transferred" it says nothing of the last topic
         # "The room costs 90 with breakfast" says nothing of what breakfast costs.
         is_beside = named is not None and _search(_words()["beside"], text[: named.start()]) is not None
         word = affirmed or spoken(read["denies"]).search(text, named.end() if named and aspect == "free" else 0)
@@ -109,8 +143,19 @@ def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, tuple[Key, 
         if word is not None:
             is_found = True
             yield word.start(), word.end(), (("flag", topic, aspect, (affirmed is not None) != is_negated),)
-        elif named and is_negated and about["denied"] == aspect:
+        elif named and is_negated and about["denied"] == aspect and (aspect != "exists" or _lacks(text, named)):
             yield named.start(), named.end(), (("flag", topic, aspect, False),)
+
+
+def _lacks(text: str, named: re.Match[str]) -> bool:
+    """Return whether the word before a topic denies that there is any: "I could not reserve parking" does not."""
+    return _search(_words()["lacks"], text[: named.start()]) is not None
+
+
+def _without_others(text: str, topic: str) -> str:
+    """Return a clause without what it denies of other topics, such as "the non-refundable rate"."""
+    others = "|".join(about["words"] for name, about in _words()["topics"].items() if name != topic)
+    return spoken(rf"(?:{_words()['denies_next']})[ -](?:{others})\w{{0,2}}").sub("", text)
 
 
 def _deeds(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
@@ -120,17 +165,18 @@ def _deeds(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
         return
     for deed, words in lexicon["deeds_alone"].items():
         if alone := _search(words, text):
-            yield alone.start(), alone.end(), (("deed", deed),)
+            yield alone.start(), alone.end(), (("deed", deed), ("stated", deed))
     is_named = False
     for deed, participles in lexicon["deeds"].items():
         done = _search(participles, text)
         if done is None:
             continue
-        began = _doers(("by_us", "was_done"), text[: done.start()])
-        told = _doers(("was_once", *(("is_done",) if deed in lexicon["states"] else ())), text[: done.start()])
+        before = text[: done.start()]
+        began = _doers(("by_us", "was_done"), before)
+        told = _doers(("was_once", *(("is_done",) if deed in lexicon["states"] else ())), before)
         if began or told:
             records: list[Key] = [] if began else [("record", deed)]
-            yield min((*began, *told)), done.end(), (("deed", deed), *records)
+            yield min((*began, *told)), done.end(), (("deed", deed), ("stated", deed), *records)
             is_named = True
     if not is_named:
         yield from _acts(text)
@@ -148,6 +194,10 @@ def _acts(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
             yield said.start(), said.end(), (("deed", OTHER),)
 
 
+def _search_all(words: str, text: str) -> Iterator[re.Match[str]]:
+    return spoken(words).finditer(text)
+
+
 def _search(words: str, text: str) -> re.Match[str] | None:
     return spoken(words).search(text)
 
@@ -155,7 +205,9 @@ def _search(words: str, text: str) -> re.Match[str] | None:
 @lru_cache
 def _clauses() -> re.Pattern[str]:
     # "Pets allowed: no" is one clause.
-    return re.compile(rf"(?:[^.;:!?,()\n]|{answer()})+[.;:!?,()\n]?", re.IGNORECASE)
+    return re.compile(
+        rf"(?:(?! [\u2013\u2014] )[^.;:!?,()\n]|{answer()})+(?: [\u2013\u2014](?= )|[.;:!?,()\n])?", re.IGNORECASE
+    )
 
 
 @lru_cache

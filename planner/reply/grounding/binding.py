@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.labels import HEBREW_PREFIX
-from turnloom.planner.reply.grounding.lexicon import spoken, words
+from turnloom.planner.reply.grounding.lexicon import either, spoken, words
 from turnloom.planner.reply.grounding.places import SHORTEST_WORD, Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.sentences import Sentence
 
@@ -52,6 +53,29 @@ def mentions(sentence: Sentence, places: Places) -> list[Mention]:
     return sorted(found, key=lambda mention: mention.start)
 
 
+def of_columns(sentence: Sentence, places: Places) -> list[Mention]:
+    """Return the names in the heading of a table at the cells of a row under it, if it names several columns."""
+    if sentence.heading is None:
+        return []
+    heading = replace(sentence, start=sentence.heading[0], end=sentence.heading[1])
+    cells, columns = _cells(sentence), _cells(heading)
+    named = [
+        (n, one)
+        for one in mentions(heading, places)
+        for n, (start, end) in enumerate(columns)
+        if start <= one.start < end
+    ]
+    if len({n for n, _ in named}) < 2 or len(cells) != len(columns):
+        return []
+    return [replace(one, start=cells[n][0], end=cells[n][0]) for n, one in named]
+
+
+def _cells(row: Sentence) -> list[tuple[int, int]]:
+    """Return the places of the cells of a table's row."""
+    bars = [row.start + place for place, sign in enumerate(row.text) if sign == "|"]
+    return [(start + 1, end) for start, end in pairwise(bars)]
+
+
 def lists_of(named: Iterable[Mention]) -> dict[Element, frozenset[Element]]:
     """Return the elements that are named, by their list."""
     found: dict[Element, frozenset[Element]] = {}
@@ -87,8 +111,22 @@ def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> fro
         between = [mention for mention in before if mention.start >= begin]
         return frozenset().union(*(_groups(between) or _groups(before)[-1:]))
     stop = min((other.start for other in others if other.start >= figure.end), default=sentence.end)
+    if joint := _next_statement().search(sentence.whole, figure.end, stop):
+        stop = joint.start()
     after = _groups([mention for mention in named if figure.end <= mention.start < stop])
     return after[0] if after else frozenset()
+
+
+def is_in_one_statement(figure: Figure, sentence: Sentence, named: list[Mention]) -> bool:
+    """Return whether the last name before a figure stands in one statement with it: not in "A costs 90, and B 120"."""
+    before = [mention.end for mention in named if mention.end <= figure.start]
+    return not before or _next_statement().search(sentence.whole, max(before), figure.start) is None
+
+
+@lru_cache
+def _next_statement() -> re.Pattern[str]:
+    """Return the pattern of what separates a figure from a name that the next one is said of: "120, and parking 50"."""
+    return re.compile(rf"[,;]\s(?:(?:{either(map(re.escape, words()['list_joints']))})\s|\u05d5)", re.IGNORECASE)
 
 
 def elements_of_claim(claim: Figure, sentence: Sentence, named: list[Mention]) -> frozenset[Element]:
@@ -103,10 +141,15 @@ def elements_of_claim(claim: Figure, sentence: Sentence, named: list[Mention]) -
 
 def elements_of_price(claim: Figure, sentence: Sentence, places: Places) -> frozenset[Element]:
     """Return the elements that have the amount before a policy in its sentence, or else the one in its clause."""
-    _, end = sentence.clause(claim.start)
+    start, end = sentence.clause(claim.start)
     money = [figure for figure in sentence.figures if figure.kind == "money" and figure.start < end]
     before = [figure for figure in money if figure.end <= claim.start]
-    return _having((before or money)[-1], places) if money else frozenset()
+    inside = [figure for figure in money if figure.start >= start]
+    return (
+        _having((inside if inside and not claim.start > inside[0].start else before or money)[-1], places)
+        if money
+        else frozenset()
+    )
 
 
 def _having(figure: Figure, places: Places) -> frozenset[Element]:

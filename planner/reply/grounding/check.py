@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from turnloom.models.contracts.turn import Source
-from turnloom.planner.reply.grounding.binding import Mention, dated, lists_of, mentions
+from turnloom.planner.reply.grounding.binding import Mention, dated, lists_of, mentions, of_columns
 from turnloom.planner.reply.grounding.consistency import not_apart, of_other_nights, unrelated
 from turnloom.planner.reply.grounding.contradictions import contradiction, denied_flags
 from turnloom.planner.reply.grounding.evidence import Evidence
@@ -89,7 +89,8 @@ def check(text: str, evidence: Evidence) -> Grounding:
             continue
         oldest_s = max(oldest_s, found.age_s if is_stale else 0)
         sources[Source(text=written, step=found.step, path=found.path, turn=found.turn, stale=is_stale)] = None
-    return Grounding(tuple(sources), tuple(sorted(violations, key=lambda found: found.start)), oldest_s)
+    violations = sorted(dict.fromkeys(violations), key=lambda found: found.start)
+    return Grounding(tuple(sources), tuple(violations), oldest_s)
 
 
 def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePlace | Reason]]:
@@ -109,7 +110,7 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
         lengths, nights = _stated_of(inside, ("duration",)), _stated_of(inside, ("count", "night"))
         days += [claim for claim in inside if claim.kind == "weekday"]
         dates = dated(days, evidence.places)
-        here = mentions(sentence, evidence.places)
+        here = mentions(sentence, evidence.places) or of_columns(sentence, evidence.places)
         named = here or named
         above = lists_of(here) if not sentence.is_item else above | lists_of(here)
         stated, before = lengths, stated
@@ -121,7 +122,7 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
             value = value_of(figure)
             if isinstance(place, EvidencePlace) and value is not None and place.path:
                 derived.append(place.path)
-                told.append(Operand(value, code_of(figure), place))
+                told.append(Operand(value, code_of(figure, evidence.places), place))
         yield from (
             (figure, "no_source")
             for figure in (*unrelated(sentence), *not_apart(sentence, limits), *of_other_nights(sentence, nights))
@@ -140,7 +141,7 @@ def _stated(figure: Figure, evidence: Evidence) -> Iterator[Operand]:
     value = value_of(figure)
     places = evidence.places.of(figure.keys) if value is not None else []
     if places and value is not None:
-        yield Operand(value, code_of(figure), places[0])
+        yield Operand(value, code_of(figure, evidence.places), places[0])
 
 
 def _of_page(figure: Figure, place: EvidencePlace, seen: str) -> EvidencePlace | Reason:

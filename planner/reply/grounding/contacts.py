@@ -40,6 +40,7 @@ _PHONE = re.compile(
 )
 _CARD = re.compile(r"(?<![\w-])\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}(?![\d-])")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
+_SHORTEST_IBAN = 15
 _LETTER = r"(?![\u2e80-\uffef])[\w-]"
 _WORD = re.compile(rf"(?<![A-Za-z0-9_-])[A-Za-z0-9](?:{_LETTER}){{4,80}}(?<=[A-Za-z0-9])(?!{_LETTER})")
 _CODE = re.compile(r"[A-Z0-9]{6,8}")
@@ -76,6 +77,8 @@ def find_documents(text: str) -> Iterator[Figure]:
         for match in pattern.finditer(text):
             if sum(char.isdigit() for char in match[group]) >= 4:
                 plain = re.sub(r"[\s-]", "", match[group]).upper()
+                if pattern is _IBAN and len(plain) < _SHORTEST_IBAN:
+                    continue  # the number of a parcel, such as RR473124829DE
                 yield Figure("document", match.start(group), match.end(group), (("document", plain),))
 
 

@@ -4,11 +4,13 @@ What the evidence knows nothing about may be said, and a question or an offer st
 a tool that succeeded declares it, or a result names it.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from functools import lru_cache
 
 from turnloom.planner.reply.grounding.arithmetic import is_rounded
-from turnloom.planner.reply.grounding.assertions import ANY, OTHER
+from turnloom.planner.reply.grounding.assertions import ANY, OTHER, is_denied
 from turnloom.planner.reply.grounding.binding import elements_of, elements_of_claim, elements_of_price, fits, is_in
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.flags import claimed
@@ -22,6 +24,8 @@ _ONE_OF_THEM: Key = ("count", "item", Decimal(1))
 """What "one hotel" says: little."""
 _FACTORS = ("item", "guest", "adult", "night")
 """Units that a total is a multiple by: for each of two passengers, two bags."""
+_HOUR = 60
+_DAYS_OF = {"day": 1, "week": 7}
 _BOUND = frozenset({"count", "duration", "label"})
 """Kinds of claims that belong to the thing that their sentence names."""
 
@@ -30,15 +34,18 @@ def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Re
     """Return why the evidence does not let a claim be said. `derived` is the arithmetic of the sentence."""
     sentence, places = context.sentence, context.evidence.places
     if claim.kind == "deed":
-        return None if sentence.is_question or _is_done(claim.keys, places) else "deed"
+        is_open = sentence.is_question and not _next_clause().search(sentence.whole, claim.end, sentence.end)
+        return None if is_open or _is_done(claim.keys, places) else "deed"
     if claim.kind == "flag":
         is_open = sentence.is_question or _is_conditional(claim, sentence)
         return None if is_open else _denied(claim, context)
     if sentence.is_question or sentence.says("offers"):
         return None
     if found := places.of(claim.keys):
-        return "other" if claim.kind in _BOUND and _is_of_another(claim, found, context) else None
+        is_free = claim.kind not in _BOUND or _multiplies(claim, context, derived)
+        return None if is_free or not _is_of_another(claim, found, context) else "other"
     wrong: dict[str, Callable[[], bool]] = {
+        "found": lambda: _is_too_many(claim, sentence, places),
         "small": lambda: _is_unheard(claim, context, derived),
         "label": lambda: _is_mislabelled(claim, context, derived),
         # When a place is open is seldom a date.
@@ -76,12 +83,31 @@ def _statements(sentence: Sentence) -> Iterator[tuple[int, int]]:
             begin = None
 
 
+def _is_too_many(claim: Figure, sentence: Sentence, places: Places) -> bool:
+    """Return whether a text says to have found more things than results list, or others than it lists itself."""
+    value, sizes = claim.keys[0][1], places.values("count", "item")
+    assert isinstance(value, Decimal)
+    if not sizes or value in sizes or value in sentence.lists() or value == sum(sizes):
+        return False
+    is_told = any(place.path.count("[") == 0 and not place.is_said for place in places.of((("number", value),)))
+    return not is_told and (value > max(sizes) or bool(sentence.lists()))
+
+
+def _multiplies(claim: Figure, context: Context, derived: Sequence[str]) -> bool:
+    """Return whether a number says how many of a thing an amount of its sentence is for: "two seats come to €296"."""
+    value = claim.keys[0][-1]
+    is_said = value in context.evidence.places.said_counts and context.sentence.says("sums")
+    return isinstance(value, Decimal) and (is_said or _is_factor(value, derived))
+
+
 def _is_of_another(claim: Figure, found: Sequence[EvidencePlace], context: Context) -> bool:
     """Return whether the thing or the day that the sentence names has another number of this kind."""
     start, end = context.sentence.clause(claim.start)
     days = [day for day in context.days if start <= day.start < end]
     within = [mention for mention in context.named if claim.start <= mention.start < claim.end]
-    for named in (within or context.named, days):
+    before = (one for one in context.named if start <= one.start and one.end <= claim.start)
+    inside = [one for one in before if not context.sentence.whole[one.start].islower()]
+    for named in (within or inside or context.named, days):
         elements = elements_of(claim, context.sentence, named) or frozenset[Element]().union(
             *(mention.elements for mention in within)
         )
@@ -101,10 +127,20 @@ def _is_done(keys: tuple[Key, ...], places: Places) -> bool:
     return bool(places.of((*keys, ("deed", ANY)))) or (("deed", OTHER) in keys and is_any)
 
 
+@lru_cache
+def _next_clause() -> re.Pattern[str]:
+    """Return the pattern of what may stand between a statement and a question: "I booked it; is that all right?"."""
+    return re.compile(r";\s|\s[\u2013\u2014-]\s")
+
+
 def _is_conditional(claim: Figure, sentence: Sentence) -> bool:
-    """Return whether a policy is a condition, as in "where it is not included"."""
+    """Return whether a policy is a condition, as in "where it is not included", or holds under one before it."""
     start, _ = sentence.clause(claim.start)
-    return spoken(words()["conditions"]).search(sentence.whole, start, claim.start) is not None
+    condition = spoken(words()["conditions"])
+    if condition.search(sentence.whole, start, claim.start):
+        return True
+    first = sentence.whole[sentence.start : sentence.clause(sentence.start)[1]]
+    return len(first) < start and condition.match(first) is not None and is_denied(first)
 
 
 def _denied(claim: Figure, context: Context) -> Reason | None:
@@ -132,8 +168,10 @@ def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) ->
         return bool(known)
     value, direction = key[-1], sentence.rounding(claim)
     assert isinstance(value, Decimal)
-    if key[1] == "day" and days_apart(value, sentence, places):
+    if key[1] in _DAYS_OF and days_apart(value * _DAYS_OF[key[1]], sentence, places):
         return False
+    if key[1] == "item" and value in places.small and sentence.whole[claim.start : claim.end].endswith("times"):
+        return False  # how often something happens is no length of a list
     if key[1] == "left" and any(value <= length for length in places.values("count", "item")):
         return False  # some of a list
     if key[0] == "duration" and (
@@ -143,6 +181,7 @@ def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) ->
     return bool(known) and not (
         any(round(other) == value or (direction and is_rounded(value, other, direction)) for other in known)
         or _is_factor(value, derived)
+        or (key[0] == "duration" and _is_factor(value / _HOUR, derived))
         or _is_sum(key, places)
         or _follows(value, known, context)
     )
@@ -157,13 +196,20 @@ def _is_unheard(claim: Figure, context: Context, derived: Sequence[str]) -> bool
         return False
     if any(sentence.says(kind) for kind in ("sums", "differences")) or _is_factor(value, derived):
         return False
-    if days_apart(value, sentence, places):
+    is_weeks = spoken(words()["units"]["week"]["words"]).match(sentence.whole[claim.end : sentence.end].lstrip())
+    if days_apart(value * (_DAYS_OF["week"] if is_weeks else 1), sentence, places):
         return False
-    if int(value) in {number for key in places.by_key for number in of_clock(key)}:
+    if int(value) in {number for key in places.by_key for number in of_clock(key)} or _is_night(value, sentence):
         return False  # an hour, or a day of a month
     counts = sentence.counts() - {value}
     reached = {result for one in counts for other in counts for result in (one * other, one + other, one - other)}
     return value not in reached and value not in places.column_sums.values()
+
+
+def _is_night(value: Decimal, sentence: Sentence) -> bool:
+    """Return whether a number is a day between two days of a sentence about nights: "the 10th and the 11th"."""
+    days = [key[-1] for one in sentence.figures if one.kind == "date" for key in one.keys if isinstance(key[-1], int)]
+    return len(days) > 1 and min(days) < value < max(days) and sentence.says("night_words")
 
 
 def _is_mislabelled(claim: Figure, context: Context, derived: Sequence[str]) -> bool:
@@ -180,7 +226,7 @@ def _is_mislabelled(claim: Figure, context: Context, derived: Sequence[str]) -> 
     if not (known or listed) or value in {*map(round, known), *known, *places.said_counts} or others:
         return False
     anywhere = {other for key in claim.keys for other in _known(key, places)}
-    if sentence.rounding(claim) or _follows(value, anywhere | listed, context):
+    if sentence.rounding(claim) or days_apart(value, sentence, places) or _follows(value, anywhere | listed, context):
         return False
     return not (any(value <= length for length in listed) or _is_factor(value, derived))
 
@@ -199,7 +245,7 @@ def _follows(value: Decimal, known: set[Decimal], context: Context) -> bool:
 
 def _is_factor(value: Decimal, derived: Sequence[str]) -> bool:
     """Return whether an amount of the sentence was found by multiplying or dividing by a number."""
-    return any(path.endswith((f"* {value}", f"/ {value}")) for path in derived)
+    return any(path.endswith((f"* {value:f}", f"/ {value:f}")) for path in derived)
 
 
 def _known(key: Key, places: Places, elements: frozenset[Element] = frozenset()) -> set[Decimal]:

@@ -32,6 +32,21 @@ def find_counts(text: str) -> Iterator[Figure]:
                 yield Figure("count", match.start(part), end, (("count", unit, value),))
 
 
+def find_found(text: str) -> Iterator[Figure]:
+    """Find how many things a text says to have found, such as "I found four cars"."""
+    for match in _found().finditer(text):
+        if not any(pattern.match(text, match.start("value")) for pattern in _patterns().values()):
+            yield Figure("found", match.start("value"), match.end("value"), (("found", Decimal(match["value"])),))
+
+
+@lru_cache
+def _found() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?<![^\W\d_])(?:{words()['found']})(?: [^\W\d_]+){{0,3}}? (?P<value>[2-9]|[1-3]\d)(?= [^\W\d_]{{3,}})",
+        re.IGNORECASE,
+    )
+
+
 def find_durations(text: str) -> Iterator[Figure]:
     """Find lengths of time in hours and minutes."""
     for match in _hour_and_minutes().finditer(text):

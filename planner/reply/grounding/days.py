@@ -41,7 +41,7 @@ _WEEKDAY_AFTER = re.compile(
 )
 _WEEKDAY = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,})(?![^\W\d_])")
 """A word that may be a weekday; the short forms are other words too."""
-_WEEKDAYS = re.compile(r"(?<![^\W\d_])(?P<first>[^\W\d_]{3,9})\.?\s?[-\u2013]\s?(?P<last>[^\W\d_]{3,9})(?![^\W\d_])")
+_WEEKDAYS = re.compile(r"(?<![^\W\d_])(?P<first>[^\W\d_]{2,9})\.?\s?[-\u2013]\s?(?P<last>[^\W\d_]{3,9})(?![^\W\d_])")
 _DATE_AFTER = re.compile(r"[.,]{0,2}\s\d{1,2}\.?\s[^\W\d_]{3}")
 _LONGEST_WORD = 24
 _BESIDE_DATES: dict[str, frozenset[int]] = {
@@ -190,6 +190,8 @@ def _named(match: re.Match[str], text: str) -> Iterator[Figure]:
     before = _WORD_BEFORE.search(text, max(0, match.start() - _LONGEST_WORD), match.start())
     if before and before["word"].lower() in months() and len(days) > 1:
         del days[0]  # in "November 4 to 6 December" the 4 is November's
+    elif before and before["word"].lower() in words()["numbered"] and len(days) > 1:
+        del days[0]  # so is the 1 that of the day in "Day 1 \u2013 10 December"
     for number, day in enumerate(days):
         keys = _dates([(str(month), day[0]) for month in sorted(numbers)], match["year"])
         start = match.start("days") + day.start() if match["days"][: day.start()] else match.start()

@@ -5,14 +5,15 @@ other people are not evidence. They are kept, so that a text can be searched for
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from turnloom.planner.reply.grounding.assertions import stated_by, truth_of
+from turnloom.planner.reply.grounding.assertions import stated_by
+from turnloom.planner.reply.grounding.businesses import is_business, is_of_business
 from turnloom.planner.reply.grounding.contacts import code_key, host_of, is_code, is_personal
 from turnloom.planner.reply.grounding.counts import fractions, runs
 from turnloom.planner.reply.grounding.days import iso_day, iso_moment, iso_month
@@ -24,18 +25,16 @@ from turnloom.planner.reply.grounding.fields import (
     counted,
     counts_in_hundredths,
     field_name,
-    is_business,
-    is_of_business,
     lower_codes_of,
     stems_in,
 )
 from turnloom.planner.reply.grounding.figures import Figure, Key, folded
-from turnloom.planner.reply.grounding.flags import Flag
+from turnloom.planner.reply.grounding.flags import Flag, flag_of
 from turnloom.planner.reply.grounding.implications import implied_by
 from turnloom.planner.reply.grounding.labels import beside, labels_of, stems
 from turnloom.planner.reply.grounding.lexicon import weekdays
-from turnloom.planner.reply.grounding.moments import keys_between
 from turnloom.planner.reply.grounding.numerals import number_of
+from turnloom.planner.reply.grounding.objects import are_records, told_by
 from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Places, ResultOrigin, strings
 from turnloom.planner.reply.grounding.records import OwnRecords
 from turnloom.planner.reply.grounding.scan import (
@@ -47,14 +46,14 @@ from turnloom.planner.reply.grounding.scan import (
     small_in,
     spans,
 )
+from turnloom.planner.reply.grounding.unpriced import UnpricedNumbers
 from turnloom.planner.reply.grounding.zones import apart, keys_in, on_clocks, zones_in
 
 _READ_AT_MOST = 200_000
 """Characters of text that are searched. Text beyond that is not evidence, so that a huge result costs no more."""
 _LONGEST_TEXT = 100_000
 """Characters that are searched of a single text, from its beginning."""
-_CENTS = 100
-_MOST_ZONES, _MOST_FLAGS = 4, 200
+_CENTS, _MOST_ZONES, _MOST_FLAGS = 100, 4, 200
 _LONGEST_PHRASE = 60
 """Most characters of a text that speaks of one thing."""
 _SPOKEN = re.compile(r"\d|@|:/|\.\w|[^\0-\u024f]|&| ")
@@ -72,19 +71,16 @@ class Evidence:
         self._own = OwnRecords()
         self._left = _READ_AT_MOST
         self._origin = _SAID
-        self._priced: list[tuple[Decimal, EvidencePlace, bool | None]] = []
-        """The numbers of a result for which no currency was found, and whether their fields are named like money."""
+        self._unpriced = UnpricedNumbers()
         self.flags: list[Flag] = []
         self.said_stems: set[str] = set()
         """The stems of the words that the user has said."""
         self._zones: list[ZoneInfo] = []
-        self._codes: set[str] = set()
-        """The currencies that a result names."""
         self._put(("date", now.date()), "now", FieldScope())
 
     def add_result(self, result: Any, origin: ResultOrigin, path: str = "") -> None:
         """Add a tool's result, or the part of it that has this path."""
-        self._origin, self._priced, self._codes = origin, [], set()
+        self._origin, self._unpriced = origin, UnpricedNumbers()
         for deed in origin.deeds:
             self._put(("deed", deed), path, FieldScope())
         result = opened(result)
@@ -95,13 +91,7 @@ class Evidence:
         for key in apart(self._now, self._zones):
             self._put(key, path, FieldScope())
         self._walk(result, path, FieldScope(is_minor=counts_in_hundredths(result), about=about))
-        is_named = any(is_money for _, _, is_money in self._priced)
-        codes = sorted(self._codes) or [UNSTATED]
-        for value, place, is_money in self._priced:
-            for code in codes:
-                self.places.put(("money", value, code), place)
-                if is_money or (is_money is False and code == UNSTATED and not is_named):
-                    self.places.add_operand(value, code, place)
+        self._unpriced.settle(self.places)
 
     def add_asked(self, args: Any, origin: ResultOrigin) -> None:
         """Add the days that a tool was asked about by its arguments. Its result need not repeat them."""
@@ -154,11 +144,13 @@ class Evidence:
     def _walk_list(self, values: list[Any], path: str, scope: FieldScope) -> None:
         found = codes_of(values)
         scope = replace(scope, currencies=found, is_money=True) if found else scope
+        within = replace(scope, name=field_name(""), labels=())
         for number, inner in enumerate(values):
-            is_object = isinstance(inner, dict)
-            self._walk(
-                inner, f"{path}[{number}]", replace(scope, name=field_name(""), labels=()) if is_object else scope
-            )
+            self._walk(inner, f"{path}[{number}]", within if isinstance(inner, dict) else scope)
+        self._listed(dict(enumerate(values)), path, scope)
+
+    def _listed(self, values: Mapping[Any, Any], path: str, scope: FieldScope) -> None:
+        """Learn how many things a result lists, and by which words they are told apart."""
         if not scope.is_said:
             self._put(("count", "item", Decimal(len(values))), path, scope)
             self.places.small.add(Decimal(len(values)))
@@ -177,26 +169,30 @@ class Evidence:
         if not beside and (beside := lower_codes_of(fields)):
             scope = replace(scope, is_minor=True)
         has_money = any(field_name(key).is_money for key in fields)
-        is_any = bool(beside) and not has_money
         page = self._page(fields)
-        for between in keys_between(fields):
-            self._put(between, path, FieldScope())
+        for told in told_by(fields):
+            self._put(told, path, FieldScope())
+            self.places.small |= {told[-1]} if isinstance(told[-1], Decimal) else set()
+        is_listed = are_records(fields)
         for key, inner in fields.items():
             inside = scope.inside(key, beside, self._origin.public, self._origin.redact)
-            inside = inside.of_value(inner, is_any=is_any, has_money=has_money)
-            inside = replace(inside, page=page if key in self._origin.outside else scope.page)
-            there = f"{path}.{key}" if path else key
+            inside = inside.of_value(inner, is_any=bool(beside) and not has_money, has_money=has_money)
+            is_said = inside.is_said and (scope.is_said or self.places.are_said(inner))
+            inside = replace(inside, is_said=is_said, page=page if key in self._origin.outside else scope.page)
+            inside = replace(inside, labels=tuple(labels_of(key))) if is_listed else inside
+            there = f"{path}[{key}]" if is_listed else f"{path}.{key}" if path else key
             self._text(key, there, inside)
             self._flag(key, inner, there, inside)
             self._walk(inner, there, inside)
+        if is_listed:
+            self._listed(fields, path, scope)
 
     def _flag(self, key: str, value: Any, path: str, scope: FieldScope) -> None:
         """Read a policy in a field's name, such as `pets_allowed`, or what the tool says that the value means."""
         meaning = self._origin.says.get(key, {}).get(str(value))
-        truth = truth_of(value)
-        if truth is not None and not scope.is_said and len(self.flags) < _MOST_FLAGS:
-            own, is_word = tuple(labels_of(key)), isinstance(value, str)
-            self.flags.append(Flag(own, scope.labels[len(own) :], truth, self._place(path, scope), is_word))
+        flag = None if scope.is_said else flag_of(key, value, scope.labels, self._place(path, scope))
+        if flag is not None and len(self.flags) < _MOST_FLAGS:
+            self.flags.append(flag)
         if meaning is not None:
             self._claims(meaning, path, scope)
         for known in stated_by(key, value, is_policy=meaning is None):
@@ -221,18 +217,20 @@ class Evidence:
             self._put(key, path, scope)
         self.places.small |= set() if scope.is_said else {value, Decimal(round(value))}
         place = self._place(path, scope)
+        amounts = (value, *((value / _CENTS,) if scope.is_minor and not scope.is_money else ()))
         is_amount = scope.is_money or not (name.is_count or name.is_plain)
         if is_amount and not scope.currencies:
-            self._priced.append((value, place, None if scope.is_beside_money else scope.is_money))
+            self._unpriced.add(value, place, is_money=None if scope.is_beside_money else scope.is_money)
         if scope.is_money or (is_amount and scope.currencies):
-            for amount in (value, *((value / _CENTS,) if scope.is_minor and not scope.is_money else ())):
+            for amount in amounts:
                 for code in (None, *sorted(scope.currencies)):
                     self._put(("money", amount, code), path, scope)
         for code in scope.operand_codes():
-            self.places.add_operand(value, code, place)
+            for amount in amounts[: None if code else 1]:
+                self.places.add_operand(amount, code, place)
 
     def _text(self, text: str, path: str, scope: FieldScope) -> None:
-        self._codes |= codes_of([text])
+        self._unpriced.codes |= codes_of([text])
         text = beginning(text, min(self._left, _LONGEST_TEXT))
         if is_code(text):
             self._put(code_key(text), path, scope)
@@ -271,12 +269,12 @@ class Evidence:
     def _add_operand(self, key: Key, path: str, scope: FieldScope) -> None:
         match key:
             case ("money", Decimal() as value, str() as code):
-                self._codes.add(code)
+                self._unpriced.codes.add(code)
                 self.places.add_operand(value, code, self._place(path, scope))
             case ("money", Decimal() as value, None):  # a price in words, such as "total price is 305"
-                self._priced.append((value, self._place(path, scope), True))
+                self._unpriced.add(value, self._place(path, scope), is_money=True)
             case ("number", Decimal() as value):
-                self._priced.append((value, self._place(path, scope), False))
+                self._unpriced.add(value, self._place(path, scope), is_money=False)
                 self.places.add_operand(value, UNSTATED if scope.is_said else None, self._place(path, scope))
 
     def _place(self, path: str, scope: FieldScope) -> EvidencePlace:
@@ -287,6 +285,8 @@ class Evidence:
 
     def _put(self, key: Key, path: str, scope: FieldScope) -> None:
         place = self._place(path, scope)
+        if key[0] == "deed" and (scope.is_said or not self._origin.deeds):
+            key = ("stated", *key[1:])  # a call that only reads tells what is done, and has not done it
         for implication in (key, *implied_by(key, self._now.date(), is_on_page=scope.page is not None)):
             self.places.put(implication, place)
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from turnloom.planner.reply.grounding.contacts import is_of_nobody
 from turnloom.planner.reply.grounding.labels import labels_of, stems
-from turnloom.planner.reply.grounding.lexicon import currency_codes, spoken, words
+from turnloom.planner.reply.grounding.lexicon import currency_codes, words
 
 Basis = Literal["night", "total"]
 """What an amount is for: one night, or all of the stay."""
@@ -22,6 +22,7 @@ _OF_PERSONS = frozenset(
 """Words beside that of a person in the name of a field."""
 _SHORTEST_CURRENCY = 3
 _CENTS, _THOUSAND = 100, 1000
+_LAST_YEAR = 2100
 _SMALL = 100
 """A smaller number beside an amount, in a field that is not named like money, is hardly an amount too."""
 
@@ -56,6 +57,8 @@ class FieldName:
     """Whether it refers to a record, such as an order."""
     is_plain: bool
     """Whether it is a number that is no amount, such as a year or a rating."""
+    is_year: bool
+    """Whether only the word "year" says that it is no amount: 850 in `used_this_year` may be one."""
     is_thousandth: bool
     """Whether its numbers are in a thousandth of another unit, such as grams."""
     basis: Basis | None
@@ -68,9 +71,15 @@ class FieldName:
     is_sum: bool
     """Whether it names a sum and does not say of what."""
 
-    def of_value(self, value: Any) -> "FieldName":
-        """Return the facts about a field with this value: seats are whole, "34.50" that is available is money."""
-        is_amount = self.units == ("left",) and isinstance(value, str) and "." in value
+    def of_value(self, value: Any, *, is_minor: bool = False) -> "FieldName":
+        """Return the facts about a field with this value: seats are whole, "34.50" that is available is money.
+
+        So are 184250 that are available where amounts are in hundredths (`is_minor`).
+        """
+        is_whole = not (isinstance(value, str | float) and "." in str(value).removesuffix(".0"))
+        is_amount = not is_whole or (is_minor and isinstance(value, int) and value >= _THOUSAND)
+        is_amount = is_amount and self.units == ("left",)
+        is_amount = is_amount or (self.is_year and isinstance(value, int | float) and not 1900 <= value <= _LAST_YEAR)
         return replace(self, units=(), is_count=False, is_plain=False) if is_amount else self
 
     def within(self, outer: "FieldName") -> "FieldName":
@@ -102,13 +111,14 @@ def field_name(key: str) -> FieldName:
     return FieldName(
         currencies,
         is_currency=has("currency_fields"),
-        is_money=bool(currencies) or is_minor or has("money_fields") or _ends_like_money(parts),
+        is_money=bool(currencies) or is_minor or _is_named_like_money(parts),
         is_count=has("count_fields"),
         is_private=key.lower() in lexicon["private_fields"],
         is_public=has("public_fields"),
         is_person=bool(parts - _OF_PERSONS) and parts - _OF_PERSONS <= set(lexicon["person_fields"]),
         is_business=has("business_fields"),
         is_minor=is_minor,
+        is_year=parts.intersection(lexicon["plain_fields"]) == {"year"} and not (units or minutes),
         is_thousandth=has("thousandth_fields"),
         is_percent=has("percent_fields"),
         is_said=parts <= {*lexicon["said_fields"], "amount", "max", "min", "price"} and has("said_fields"),
@@ -172,7 +182,7 @@ class FieldScope:
 
     def of_value(self, value: Any, *, is_any: bool, has_money: bool) -> "FieldScope":
         """Return the scope with what its value tells. `is_any`: any number here may be money; `has_money`: some is."""
-        name, is_nested = self.name.of_value(value), isinstance(value, dict | list)
+        name, is_nested = self.name.of_value(value, is_minor=self.is_minor), isinstance(value, dict | list)
         is_money = self.is_money or (is_any and not (is_nested or name.is_count or name.is_plain))
         is_small = isinstance(value, int | float) and abs(value) < _SMALL
         return replace(self, name=name, is_money=is_money, is_beside_money=has_money and is_small and not is_money)
@@ -200,15 +210,12 @@ class FieldScope:
         return (self.is_public and not name.is_person) or self.is_own or name.is_public or is_listed
 
 
-def is_business(fields: dict[str, Any]) -> bool:
-    """Return whether an object describes a place of business, and not a person."""
-    found = [(field_name(key), isinstance(value, int | float)) for key, value in fields.items()]
-    is_any = any((name.is_business and not is_number) or "star" in name.units for name, is_number in found)
-    return is_any and not any(name.is_person for name, _ in found)
-
-
-def _ends_like_money(parts: Iterable[str]) -> bool:
-    return any(part.endswith(_money_ends()) for part in parts)
+def _is_named_like_money(parts: set[str]) -> bool:
+    """Return whether words of a name say that it is money. In `max_per_order`, "per" does not."""
+    lexicon = words()
+    found = parts.intersection(lexicon["money_fields"])
+    is_count = found == {"per"} and not parts.isdisjoint(lexicon["bounds"])
+    return (bool(found) and not is_count) or any(part.endswith(_money_ends()) for part in parts)
 
 
 def _codes_in_name(part: str) -> frozenset[str]:
@@ -216,11 +223,6 @@ def _codes_in_name(part: str) -> frozenset[str]:
     coins: dict[str, str] = words()["coins"]
     is_word = len(part) >= _SHORTEST_CURRENCY
     return frozenset(coins[part].split()) if part in coins else currency_codes(part) if is_word else frozenset()
-
-
-def is_of_business(text: str) -> bool:
-    """Return whether a text speaks of a place of business, so that its contacts are public."""
-    return spoken(words()["business_words"]).search(text) is not None
 
 
 def codes_of(values: Iterable[Any]) -> frozenset[str]:

@@ -24,6 +24,7 @@ Kind = Literal[
     "identifier",
     "weekday",
     "count",
+    "found",
     "label",
     "duration",
     "flag",

@@ -11,6 +11,7 @@ from functools import lru_cache
 from unicodedata import combining, normalize
 
 from turnloom.planner.reply.grounding.figures import Figure, Key
+from turnloom.planner.reply.grounding.lexicon import words
 
 _NUMBER = re.compile(r"(?<![\d.,:/#\w+-])\d{1,3}(?:[.,]\d)?(?![\d:/%]|[.,]\d|\s?[%€$£₪])")
 _WORD = r"[^\W\d_]{2,24}"
@@ -32,11 +33,24 @@ def find_labelled(text: str) -> Iterator[Figure]:
     for number in _NUMBER.finditer(text):
         before = _BEFORE.search(text, max(0, number.start() - _LONGEST), number.start())
         after = _AFTER.match(text, number.end())
-        labels = [word for found in (before, after) if found for word in found.groups() if word]
+        labels = [word for found in (before, after) if found for word in _naming(found)]
         value = Decimal(number[0].replace(",", "."))
         keys: tuple[Key, ...] = tuple(("field", stem(word), value) for word in labels)
         if keys and value != 1:  # "the red one is out of stock"
             yield Figure("label", number.start(), number.end(), keys)
+
+
+def _naming(found: re.Match[str]) -> Iterator[str]:
+    """Yield the words beside a number up to one that names nothing, such as "of"."""
+    for word in found.groups():
+        if not word or word.lower() in _function_words():
+            return
+        yield word
+
+
+@lru_cache
+def _function_words() -> frozenset[str]:
+    return frozenset(words()["function_words"])
 
 
 def labels_of(key: str) -> Iterator[str]:
@@ -74,9 +88,14 @@ def without_accents(text: str) -> str:
     return text if text.isascii() else "".join(sign for sign in normalize("NFD", text) if not combining(sign))
 
 
+@lru_cache(maxsize=512)
+def without_umlauts(text: str) -> str:
+    """Return a text as German writes it where there are no umlauts."""
+    return text if text.isascii() else text.replace("ä", "ae").replace("ö", "oe").replace("ü", "ue").replace("ß", "ss")
+
+
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """Return a word without the letters that differ between one and many."""
-    plain = word.lower().replace("ä", "ae").replace("ö", "oe").replace("ü", "ue")
-    plain = without_accents(plain)
+    plain = without_accents(without_umlauts(word.lower()))
     return plain.rstrip("sne")[:10] or plain

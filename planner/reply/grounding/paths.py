@@ -10,7 +10,7 @@ from turnloom.planner.reply.grounding.lexicon import words
 Role = Literal["begin", "end"]
 """Whether a time begins or ends something."""
 ROLES: tuple[Role, Role] = ("begin", "end")
-_LAST_NAME = re.compile(r"([^.\[\]]+)(?:\[\d+\])*$")
+_LAST_NAME = re.compile(r"([^.\[\]]+)(?:\[[^\[\]]+\])*$")
 _OF_TIME = re.compile(r"\.(?:date_?time|time|local|at|utc)$", re.IGNORECASE)
 """The name of a field that only says that it is a time."""
 

@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 from turnloom.planner.reply.grounding.assertions import ANY
 from turnloom.planner.reply.grounding.fields import name_in, names_in
 from turnloom.planner.reply.grounding.figures import Key
+from turnloom.planner.reply.grounding.lexicon import words
 from turnloom.planner.reply.grounding.numerals import in_digits
 
 _LONGEST_LIST = 60
@@ -18,7 +20,7 @@ _MOST_PLACES = 40
 _MOST_NAMED = 20_000
 """Most characters of a list that are searched for the names of its elements."""
 _WORD = re.compile(r"[^\W_]+")
-_INDEX = re.compile(r"\[\d+\](?=[^\[\]]*$)")
+_INDEX = re.compile(r"\[[^\[\]]+\](?=[^\[\]]*$)")
 SHORTEST_WORD = 3
 """Fewest characters of a word that names something whatever its case. Shorter ones must be capitals, such as "XL"."""
 _SHORTEST_NAME, _LONGEST_NAME = 5, 40
@@ -145,6 +147,13 @@ class Places:
         found = [place for key in keys for place in self.by_key.get(key, ())]
         return sorted(found, key=lambda place: place.rank)
 
+    def are_said(self, value: Any) -> bool:
+        """Return whether the user may have said a value. A limit that the user has not named is a fact."""
+        if not isinstance(value, int | float):
+            return True
+        number = Decimal(str(value))
+        return any(place.is_said for place in self.of((("money", number, None), ("number", number))))
+
     def add_operand(self, value: Decimal, code: str | None, place: EvidencePlace) -> None:
         """Let arithmetic start from a value."""
         if not value:
@@ -165,14 +174,16 @@ class Places:
             if key[0] == form and (unit is None or key[1] == unit) and isinstance(key[-1], Decimal)
         }
 
-    def name_elements(self, parent: Element, values: list[Any]) -> None:
+    def name_elements(self, parent: Element, values: Mapping[Any, Any]) -> None:
         """Learn by which words the objects of a list, which has a place of its own, can be told apart.
+
+        `values` are by number, or by the keys that tell them apart, which are names then.
 
         A word of a name counts for every element that has it anywhere, so that it never excludes one that it fits.
         """
         step, turn, path = parent
-        objects = ((number, inner) for number, inner in enumerate(values[:_LONGEST_LIST]) if isinstance(inner, dict))
-        elements: dict[Element, Any] = {(step, turn, f"{path}[{number}]"): inner for number, inner in objects}
+        objects = ((key, inner) for key, inner in islice(values.items(), _LONGEST_LIST) if isinstance(inner, dict))
+        elements: dict[Element, Any] = {(step, turn, f"{path}[{key}]"): _with_key(key, inner) for key, inner in objects}
         if len(elements) < 2:
             return
         names = {element: name_in(inner) for element, inner in elements.items()}
@@ -186,6 +197,12 @@ class Places:
             having = {element for element, inside in texts.items() if word in inside}
             if 0 < len(having) < len(elements):
                 self.named.setdefault(word, set()).update(having)
+
+
+def _with_key(key: Any, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return an object with the key that tells it apart as a name. A key such as "current" is no name."""
+    is_name = isinstance(key, str) and key.lower() not in words()["no_names"]
+    return {**fields, "name": f"{key.replace('_', ' ')} {fields.get('name', '')}"} if is_name else fields
 
 
 def _words(text: str) -> Iterator[str]:

@@ -13,7 +13,14 @@ from turnloom.planner.reply.grounding.contacts import (
     find_links,
     find_phones,
 )
-from turnloom.planner.reply.grounding.counts import find_counts, find_durations, find_small, runs, small_numbers
+from turnloom.planner.reply.grounding.counts import (
+    find_counts,
+    find_durations,
+    find_found,
+    find_small,
+    runs,
+    small_numbers,
+)
 from turnloom.planner.reply.grounding.days import coming, find_days, find_weekdays
 from turnloom.planner.reply.grounding.figures import Figure, Key, Scanner, find, visible, without
 from turnloom.planner.reply.grounding.labels import find_labelled
@@ -44,7 +51,7 @@ def claims(text: str, found: list[Figure]) -> list[Figure]:
     counted = find(plain, _CLAIMS)
     rest = without(plain, [figure for figure in counted if figure.kind == "duration"])
     small, labelled = list(find_small(rest)), list(find_labelled(rest))
-    return [*counted, *labelled, *small, *find_assertions(text)]
+    return [*counted, *labelled, *small, *find_found(plain), *find_assertions(text)]
 
 
 def read_text(text: str) -> tuple[str, list[Figure]]:

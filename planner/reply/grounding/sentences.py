@@ -213,7 +213,8 @@ def _hedges() -> dict[Direction, re.Pattern[str]]:
 def _limits() -> re.Pattern[str]:
     lexicon = words()
     return re.compile(
-        rf"(?<![^\W\d_])(?:{lexicon['limits']})(?: (?:{lexicon['limit_joints']})){{0,3}} ?$", re.IGNORECASE
+        rf"(?<![^\W\d_])(?:(?:{lexicon['limits']})(?: (?:{lexicon['limit_joints']})){{0,3}}|{lexicon['part_of']}) ?$",
+        re.IGNORECASE,
     )
 
 

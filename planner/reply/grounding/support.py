@@ -6,7 +6,8 @@ from decimal import Decimal
 from typing import Literal
 
 from turnloom.planner.reply.grounding.arithmetic import Derived, KnownAmounts, derive, derive_percent, is_rounded
-from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_in
+from turnloom.planner.reply.grounding.assertions import goes_on
+from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_in, is_in_one_statement
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.exchange import exchanged
 from turnloom.planner.reply.grounding.fields import Basis
@@ -59,7 +60,14 @@ class Context:
 
     def elements(self, figure: Figure) -> frozenset[Element]:
         """Return the elements of lists that a figure is said of."""
-        return elements_of(figure, self.sentence, self.named) if figure.kind in _NAMED else frozenset()
+        if figure.kind not in _NAMED:
+            return frozenset()
+        return elements_of(figure, self.sentence, self.named) if self.named else self._of_topic()
+
+    def _of_topic(self) -> frozenset[Element]:
+        """Return the elements that a sentence such as "It costs 90" goes on about, if one name alone came before."""
+        named = {mention.elements for mention in self.topic}
+        return next(iter(named)) if len(named) == 1 and goes_on(self.sentence.text) else frozenset()
 
     def basis(self, figure: Figure) -> Basis | None:
         """Return what an amount is said to be for, unless all is for one night."""
@@ -113,9 +121,9 @@ def value_of(figure: Figure) -> Decimal | None:
     return next((value for value in values if isinstance(value, Decimal)), None)
 
 
-def code_of(figure: Figure) -> str | None:
-    """Return the currency of an amount; `%` for a percentage."""
-    key = figure.keys[0]
+def code_of(figure: Figure, places: Places | None = None) -> str | None:
+    """Return the currency of an amount, the one that `places` have it in if any; `%` for a percentage."""
+    key = next((key for key in figure.keys if places and places.of((key,))), figure.keys[0])
     return "%" if figure.kind == "percent" else str(key[2]) if key[0] == "money" and key[2] else None
 
 
@@ -225,13 +233,16 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
     named = frozenset(element for mention in context.topic for element in mention.elements)
     stated = {operand.value for operand in context.told}
     amount = [operand for operand in amounts if operand.value in stated or is_in(operand.place, named)]
-    derived = [operand for operand in context.told if operand not in amount and operand.code != "%"]
+    codes = {key[2] for key in figure.keys if key[0] == "money"} | {None, UNSTATED}
+    others = [operand for operand in context.told if codes == {None, UNSTATED} or operand.code in codes]
+    derived = [operand for operand in others if operand not in amount and operand.code != "%"]
     known, elements = context.evidence.places, context.elements(figure)
     compares = context.sentence.says("differences")  # what it compares with need not be named
     told = [*amount, *(operand for operand in derived if operand.value not in {a.value for a in amount})]
     counts = {value for unit in ("night", "guest", "adult") for value in known.values("count", unit)}
     counts |= {count for count in known.said_counts if count <= _MOST_SAID}
     own = {key[1] for key in figure.keys if figure.kind == "number"}  # once a count of its own would give any number
+    is_bound = is_in_one_statement(figure, context.sentence, context.named)
     only_nights = context.nights and not context.sentence.says("people")
     return KnownAmounts(
         # What is told comes first, because not all of the others are tried.
@@ -255,4 +266,5 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         is_free=all(place.is_said for place in known.of(_keys(figure, context.sentence))),
         is_worded=context.sentence.calculates,
         is_plain=figure.kind == "number",
+        strange=[one for one in (*told, *amounts) if is_bound and not fits(one.place, elements)],
     )

@@ -19,6 +19,12 @@ _POINT = re.compile(
 )
 _HEURES = re.compile(r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?h(?:\s?(?P<minute>[0-5]\d))?(?![\w])", re.IGNORECASE)
 """A time of day as French writes it, where a word before it says that it is no duration."""
+_HEURES_RANGE = re.compile(
+    r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])h(?P<minute>[0-5]\d)?(?:(?=\s?[-\u2013]\s?\d{1,2}h)|(?<=[-\u2013]\d\dh)"
+    r"|(?<=[-\u2013]\dh)|(?<=[-\u2013]\d\dh\d\d)|(?<=[-\u2013]\dh\d\d))(?!\w)",
+    re.IGNORECASE,
+)
+"""The ends of opening hours as French writes them: 9h30-19h."""
 _CLOCK = re.compile(r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?uhr(?:\s(?P<minute>[0-5]\d)(?!\d))?", re.IGNORECASE)
 _HOUR = re.compile(r"(?<![\d:.,/])(?P<hour>1?\d)\s?(?P<half>[ap])\.?m\b\.?", re.IGNORECASE)
 _CJK = re.compile(
@@ -93,6 +99,11 @@ def _patterns() -> tuple[tuple[re.Pattern[str], Read], ...]:
         ),
         *((pattern, _about(_QUARTERS[name])) for name, pattern in before.items()),
         (re.compile(rf"(?:(?<![^\W\d_])(?:{clock['heures_before']})\s){_HEURES.pattern}", re.IGNORECASE), _exact),
+        (_HEURES_RANGE, _exact),
+        (
+            re.compile(rf"(?<![^\W\d_])(?:{clock['heures_before']})\s{hour}\sheures(?![^\W\d_])", re.IGNORECASE),
+            _about(0),
+        ),
         (_CLOCK, _exact),
         (re.compile(rf"(?<![\d:.,]){hour}\s(?:{clock['after']})(?![^\W\d_])", re.IGNORECASE), _about(0)),
         (_HOUR, _exact),

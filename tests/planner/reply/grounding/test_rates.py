@@ -11,8 +11,8 @@ MOST_REFUSED = 0.03
 FEWEST_CAUGHT = 0.9
 MOST_REFUSED_FRESH = 0.05
 FEWEST_CAUGHT_FRESH = 0.8
-MOST_REFUSED_OTHERS = 0.07
-FEWEST_CAUGHT_OTHERS = 0.71
+MOST_REFUSED_OTHERS = 0.06
+FEWEST_CAUGHT_OTHERS = 0.73
 """What the rules reach so far with other writers' replies. The aim is that of the fresh ones."""
 
 

@@ -1,0 +1,27 @@
+"""Places of business: the objects and the texts whose contacts anybody may see."""
+
+from functools import lru_cache
+from typing import Any
+
+from turnloom.planner.reply.grounding.fields import field_name, parts_of
+from turnloom.planner.reply.grounding.lexicon import spoken, words
+
+
+def is_business(fields: dict[str, Any]) -> bool:
+    """Return whether an object describes a place of business, and not a person."""
+    found = [(field_name(key), isinstance(value, int | float)) for key, value in fields.items()]
+    is_any = any(_is_for_callers(key) for key in fields)
+    is_any = is_any or any((name.is_business and not is_number) or "star" in name.units for name, is_number in found)
+    return is_any and not any(name.is_person for name, _ in found)
+
+
+def is_of_business(text: str) -> bool:
+    """Return whether a text speaks of a place of business, so that its contacts are public."""
+    return spoken(words()["business_words"]).search(text) is not None
+
+
+@lru_cache(maxsize=2048)
+def _is_for_callers(key: str) -> bool:
+    """Return whether a field has the contact by which anybody may reach a business, such as `booking_phone`."""
+    parts, known = set(parts_of(key)), words()["for_callers"]
+    return len(parts) > 1 and not any(parts.isdisjoint(known[kind]) for kind in ("purposes", "means"))
