@@ -67,9 +67,8 @@ def stated_by(field: str, value: Any, *, is_policy: bool = True) -> Iterator[Key
             yield (*kind, polarity == (truth is not False))
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     done = f"{status} {name}" if value else ""
-    for deed, participles in _words()["deeds"].items():
-        forms = (participles, without_accents(participles), without_umlauts(participles))
-        if any(spoken(form).search(done) for form in forms):
+    for deed, participles in _words()["deeds"].items() if done else ():
+        if _written(participles).search(done):
             yield "record" if is_number else "deed", deed  # "14 are booked" tells of places, and nothing was done
     for deed, names in _words()["records"].items():
         if value and spoken(names).search(name):
@@ -192,6 +191,12 @@ def _acts(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
         said = spoken(pattern).search(text)
         if said and not _search(_words()["harmless"], said[0]):
             yield said.start(), said.end(), (("deed", OTHER),)
+
+
+@lru_cache
+def _written(words: str) -> re.Pattern[str]:
+    """Return a pattern of words as results write them, also without accents or umlauts."""
+    return spoken("|".join(dict.fromkeys((words, without_accents(words), without_umlauts(words)))))
 
 
 def _search_all(words: str, text: str) -> Iterator[re.Match[str]]:

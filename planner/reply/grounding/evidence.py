@@ -169,7 +169,7 @@ class Evidence:
         if not beside and (beside := lower_codes_of(fields)):
             scope = replace(scope, is_minor=True)
         has_money = any(field_name(key).is_money for key in fields)
-        page = self._page(fields)
+        page, outside = self._page(fields), self._origin.outside
         for told in told_by(fields):
             self._put(told, path, FieldScope())
             self.places.small |= {told[-1]} if isinstance(told[-1], Decimal) else set()
@@ -178,8 +178,8 @@ class Evidence:
             inside = scope.inside(key, beside, self._origin.public, self._origin.redact)
             inside = inside.of_value(inner, is_any=bool(beside) and not has_money, has_money=has_money)
             is_said = inside.is_said and (scope.is_said or self.places.are_said(inner))
-            inside = replace(inside, is_said=is_said, page=page if key in self._origin.outside else scope.page)
-            inside = replace(inside, labels=tuple(labels_of(key))) if is_listed else inside
+            labels = tuple(labels_of(key)) if is_listed else inside.labels
+            inside = replace(inside, is_said=is_said, labels=labels, page=page if key in outside else scope.page)
             there = f"{path}[{key}]" if is_listed else f"{path}.{key}" if path else key
             self._text(key, there, inside)
             self._flag(key, inner, there, inside)
