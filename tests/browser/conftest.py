@@ -57,9 +57,9 @@ DESKTOP, PHONE = Look(1440, 900, "light"), Look(390, 844, "dark")
 EITHER = pytest.mark.parametrize("look", [DESKTOP, PHONE], ids=["desktop, light", "phone, dark"])
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Run Chromium for these tests. While it runs, the process has an event loop, so that no other can run."""
+    """Run Chromium for a module. While it runs, the process has an event loop, so that no other can run."""
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed: `apt-get install chromium`")
     expect.set_options(timeout=PATIENCE_MS)

@@ -23,7 +23,10 @@ _NUMBER = (
 )
 _NUMBERS = re.compile(rf"""(?<!\d)(?<!\d[.,])(?!(?<=": )\d{{1,2}}[,}}\]])(?:{_NUMBER})""")
 """Numbers, except the counts of JSON, which a template may show."""
-_DAY_AND_MONTH = re.compile(r"(?P<day>0[1-9]|[12]\d|3[01])\.(?P<month>0[1-9]|1[0-2])")
+_DAY_AND_MONTH = re.compile(r"(?P<day>0?[1-9]|[12]\d|3[01])\.(?P<month>0?[1-9]|1[0-2])")
+_DIGITS = re.compile(r"\d+")
+_CODE_BEFORE = re.compile(r"(?<![^\W_])(?P<letters>[A-Z]{2,5}) $")
+"""The letters of a flight or a train, whose number does not group with what follows it."""
 _CJK = "\u2e80-\uffef"
 """Scripts that put no space between words."""
 _LARGEST_COUNT = 99
@@ -62,17 +65,32 @@ def find_amounts(text: str) -> Iterator[Figure]:
     """Find money, percentages, and numbers that are not mere counts."""
     patterns = _patterns()
     yield from _with_cents(text)
-    numbers = [_read(match, text, patterns) for match in _NUMBERS.finditer(text)]
+    numbers = [_read(match, text, patterns) for match in _numbers(text)]
     for number in _share_currencies(numbers, text, patterns):
         figure = _figure(number)
         if figure is not None:
             yield _or_day(figure, text) if figure.kind == "number" else figure
 
 
+def _numbers(text: str) -> Iterator[re.Match[str]]:
+    """Find numbers. In "ICE 703 159.80" there are two."""
+    found = _NUMBERS.search(text)
+    while found:
+        if " " in found[0] and _is_behind_code(text, found.start()):
+            found = _DIGITS.match(text, found.start()) or found
+        yield found
+        found = _NUMBERS.search(text, found.end())
+
+
+def _is_behind_code(text: str, start: int) -> bool:
+    letters = _CODE_BEFORE.search(text, max(0, start - _LONGEST_WORD), start)
+    return letters is not None and not is_currency(letters["letters"])
+
+
 def _with_cents(text: str) -> Iterator[Figure]:
-    """Find amounts whose hundredths are named, such as "65 euros and 70 cents" and "85 cents"."""
+    """Find amounts with their hundredths apart, such as "65 euros and 70 cents", "65 euros 70" and "85 cents"."""
     for match in _cents().finditer(text):
-        value = Decimal(match["whole"]) + Decimal(match["cents"]) / 100
+        value = Decimal(match["whole"]) + Decimal(match["cents"] or match["hundredths"]) / 100
         keys: tuple[Key, ...] = tuple(("money", value, code) for code in sorted(currency_codes(match["currency"])))
         if keys:
             yield Figure("money", match.start(), match.end(), keys)
@@ -88,9 +106,11 @@ def _only_cents() -> re.Pattern[str]:
 
 @lru_cache
 def _cents() -> re.Pattern[str]:
+    units = (unit["words"] for kind in ("units", "durations") for unit in words()[kind].values() if "words" in unit)
     return re.compile(
-        rf"(?<![\d.,])(?P<whole>\d{{1,7}}) (?P<currency>[^\W\d_]{{3,12}}),? (?:(?:{words()['cent_joints']}) )?"
-        rf"(?P<cents>\d{{1,2}}) (?:{words()['cent_words']})(?![^\W\d_])",
+        rf"(?<![\d.,])(?P<whole>\d{{1,7}}) (?P<currency>[^\W\d_]{{3,12}})(?:"
+        rf",? (?:(?:{words()['cent_joints']}) )?(?P<cents>\d{{1,2}}) (?:{words()['cent_words']})(?![^\W\d_])"
+        rf"| (?P<hundredths>\d{{2}})(?![.,:]?\d|{_SPACE}?(?:[^\w\s.,;:!?)*]|(?:{either(units)})(?![^\W\d_]))))",
         re.IGNORECASE,
     )
 

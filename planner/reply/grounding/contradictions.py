@@ -130,7 +130,7 @@ def _is_done(keys: tuple[Key, ...], places: Places) -> bool:
 @lru_cache
 def _next_clause() -> re.Pattern[str]:
     """Return the pattern of what may stand between a statement and a question: "I booked it; is that all right?"."""
-    return re.compile(r";\s|\s[\u2013\u2014-]\s")
+    return re.compile(r"[;,]\s|\s[\u2013\u2014-]\s")
 
 
 def _is_conditional(claim: Figure, sentence: Sentence) -> bool:

@@ -62,7 +62,7 @@ def later_day(figure: Figure, sentence: Sentence, minutes: set[Decimal], places:
     The number of days is one that the sentence counts in days. One that stands beside the known day counts too.
     """
     unit = spoken(words()["units"]["day"]["words"])
-    said = sorted(int(count) for count in sentence.counts()) if unit.search(sentence.text) else []
+    said = sorted(int(count) for count in sentence.counts()) if unit.search(sentence.without_figures()) else []
     said += [1] if sentence.says("day_beside") else []
     said += [int(length) // _DAY for length in sorted(minutes) if length and length % _DAY == 0]
     wanted, lengths = set(figure.keys), _lengths(("count", "day"), places)

@@ -23,6 +23,7 @@ _AROUND = "./@_:\\"
 _JOINING = frozenset({" ", "-", "\u00a0", "\u2011", "\u202f"})
 _MOST_WORDS = 4
 """Most words of a number below a hundred, such as "quatre-vingt-dix-neuf"."""
+_MOST_DECIMALS = 2
 _TEN = 10
 _MILLION, _BEYOND = 10**6, 10**9
 """The last one is more than any number that is read."""
@@ -40,6 +41,8 @@ class _Numerals:
     ordinals: dict[tuple[str, ...], int]
     starts: frozenset[str]
     joints: frozenset[str]
+    points: frozenset[str]
+    """What is said between a whole number and its decimals."""
     heads: dict[str, int]
     """The hundreds and thousands that are written as one word with the rest."""
     head: re.Pattern[str]
@@ -60,16 +63,15 @@ def in_digits(text: str) -> tuple[str, list[int]]:
     pieces: list[str] = []
     places: list[int] = []
     end = 0
-    for start, after, value in _spelled(text):
-        digits = str(value)
+    for start, after, digits in _spelled(text):
         pieces += (text[end:start], digits)
         places += [*range(end, start), *[start] * len(digits)]
         end = after
     return "".join([*pieces, text[end:]]), [*places, *range(end, len(text) + 1)]
 
 
-def _spelled(text: str) -> Iterator[tuple[int, int, int]]:
-    """Yield the start, the end and the value of each number in words."""
+def _spelled(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the start, the end and the digits of each number in words."""
     known = _numerals()
     found = list(_words(text))
     place = 0
@@ -81,8 +83,9 @@ def _spelled(text: str) -> Iterator[tuple[int, int, int]]:
             place += 1
             continue
         after, value = read
+        after, decimals = _decimals(found, after)
         if _stands_alone(text, found[place].start, found[after - 1].end):
-            yield found[place].start, found[after - 1].end, value
+            yield found[place].start, found[after - 1].end, f"{value}{decimals}"
         place = after
 
 
@@ -130,6 +133,19 @@ def _cardinal(found: list[_Word], place: int) -> tuple[int, int] | None:
             current += value
         place = at + length
     return (place, total + current) if total + current else None
+
+
+def _decimals(found: list[_Word], place: int) -> tuple[int, str]:
+    """Return the place after "point nine" and ".9"; the same place and nothing if there are no decimals."""
+    known = _numerals()
+    digits = ""
+    if place < len(found) and found[place].is_joined and found[place].text in known.points:
+        for word in found[place + 1 : place + 1 + _MOST_DECIMALS]:
+            value = known.cardinals.get((word.text,), _TEN) if word.is_joined else _TEN
+            if value >= _TEN:
+                break
+            digits += str(value)
+    return (place + 1 + len(digits), f".{digits}") if digits else (place, "")
 
 
 def _after_joint(found: list[_Word], place: int) -> int:
@@ -203,6 +219,7 @@ def _numerals() -> _Numerals:
         ordinals,
         frozenset(words[0] for words in (*cardinals, *ordinals)),
         frozenset(language["joint"] for language in loaded.values() if "joint" in language),
+        frozenset(language["point"] for language in loaded.values() if "point" in language),
         joined,
         re.compile("|".join(re.escape(text) for text in sorted(joined, key=len, reverse=True))),
     )

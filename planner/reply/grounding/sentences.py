@@ -105,12 +105,16 @@ class Sentence:
         after = _up_to_clause(self.whole[figure.end : min(self.end, figure.end + _AFTER)])
         return spoken(words()["for_all"]).match(after.lstrip()) is not None
 
-    def counts(self) -> set[Decimal]:
-        """Return the small numbers in it that are no part of a date, a time or a link, and its whole larger ones."""
+    def without_figures(self) -> str:
+        """Return its words without its dates, times, links and amounts."""
         apart = [figure for figure in self.figures if figure.kind != "number"]
         shifted = [replace(one, start=one.start - self.start, end=one.end - self.start) for one in apart]
+        return without(self.text, shifted)
+
+    def counts(self) -> set[Decimal]:
+        """Return the small numbers in it that are no part of a date, a time or a link, and its whole larger ones."""
         larger = {key[1] for one in self.figures for key in one.keys if one.kind == "number" and key[0] == "number"}
-        small = small_numbers(without(self.text, shifted))
+        small = small_numbers(self.without_figures())
         return small | {value for value in larger if isinstance(value, Decimal) and value < _LARGEST_COUNT}
 
     def clause(self, start: int) -> tuple[int, int]:

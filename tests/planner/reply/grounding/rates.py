@@ -14,15 +14,16 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import orjson
-import yaml
 
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.settings import settings
+from turnloom.models.runtime.yaml_text import read_yaml
 from turnloom.planner.agents import load_agents
 from turnloom.planner.reply.grounding import Evidence, UserWords, check, gather
 from turnloom.tools.registry import Registry, load_registry
@@ -47,16 +48,16 @@ class Case:
     evidence: Evidence
 
 
-def cases(folder: Path = SCENES) -> Iterator[Case]:
-    """Yield every right reply of a folder and every altered one."""
-    for file in sorted(folder.glob("*.yaml")):
-        for scene in yaml.safe_load(file.read_text("utf-8")):
-            evidence = _evidence(scene)
-            for kind, lines in scene["replies"].items():
-                for line in (written.replace("⏎", "\n") for written in lines.strip().splitlines()):
-                    yield Case(scene["scene"], kind, _CHOICE.sub(_first, line), True, evidence)
-                    for altered, text in _altered(line):
-                        yield Case(scene["scene"], altered, text, False, evidence)
+def cases(folder: Path = SCENES, *, every: int = 1) -> Iterator[Case]:
+    """Yield every right reply of a folder and every altered one, those of every scene or of each second, third …"""
+    scenes = (scene for file in sorted(folder.glob("*.yaml")) for scene in read_yaml(file.read_text("utf-8")))
+    for scene in islice(scenes, 0, None, every):
+        evidence = _evidence(scene)
+        for kind, lines in scene["replies"].items():
+            for line in (written.replace("⏎", "\n") for written in lines.strip().splitlines()):
+                yield Case(scene["scene"], kind, _CHOICE.sub(_first, line), True, evidence)
+                for altered, text in _altered(line):
+                    yield Case(scene["scene"], altered, text, False, evidence)
 
 
 def judge(case: Case) -> bool:

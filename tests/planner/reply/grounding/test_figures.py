@@ -74,6 +74,9 @@ def test_money(text: str, amount: str, code: str | None) -> None:
         ("אלף מאתיים וחמישים שקל", "1250 שקל"),
         ("the twenty-fourth of November", "the 24 of November"),
         ("am zwölften März", "am 12 März"),
+        ("one point nine billion, deux virgule cinq", "1.9 billion, 2.5"),
+        ("eins Komma neun Milliarden, dos coma siete", "1.9 Milliarden, 2.7"),
+        ("two point to it, at this point nine", "2 point to it, at this point 9"),
         ("50 cent, 31 per cent, Sept 5", "50 cent, 31 per cent, Sept 5"),
         ("see one.example.com or a/two.txt", "see one.example.com or a/two.txt"),
         ("the first room, a second look", "the first room, a second look"),
@@ -85,6 +88,24 @@ def test_numbers_in_words(text: str, digits: str) -> None:
 
     assert read == digits
     assert len(places) == len(read) + 1
+
+
+@pytest.mark.parametrize("text", ["69 euros 90 for both", "69 euros 90.", "69 Euro 90 pro Paar"])
+def test_hundredths_may_stand_behind_the_currency(text: str) -> None:
+    """They have two digits and no word of their own."""
+    assert _read(text) == _money("69.9", "EUR")
+
+
+@pytest.mark.parametrize("text", ["69 euros 90 minutes", "69 Euro 14 Nächte", "69 euros 20 %", "69 euros 12:30"])
+def test_another_number_behind_a_currency_is_no_part_of_it(text: str) -> None:
+    """It has a unit of its own."""
+    assert _read(text)[:1] == _money("69", "EUR")
+
+
+def test_a_trains_number_is_no_part_of_its_price() -> None:
+    """A currency in letters begins an amount all the same."""
+    assert _read("ICE 703 159,80 €")[1:] == _money("159.80", "EUR")
+    assert _read("ILS 703 159,80") == _money("703159.80", "ILS")
 
 
 def test_both_ends_of_a_range_are_money() -> None:

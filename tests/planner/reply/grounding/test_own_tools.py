@@ -60,6 +60,7 @@ def test_a_right_reply_passes_and_an_altered_one_does_not(right: str, altered: s
         ("Le dimanche, on ouvre à 9h30.", {"samedi_dimanche": "9h30-19h"}),
         ("Of the £2,400 you pay £150.", {"excess": 150, "currency": "GBP"}),
         ("Surgery is covered up to £5,000.", {"surgery": {"limit": 5000}, "currency": "GBP"}),
+        ("**Berlin → München, 4.12.**", {"date": "2026-12-04", "from": "Berlin", "to": "München"}),
         ("It will be done in four days.", {"ready_on": "2026-11-24", "loan_per_day": 12.5}),
         ("Three hours of parking come to €8.40.", {"parking_hour": 2.8, "currency": "EUR", "walk_minutes": 6}),
     ],
@@ -69,7 +70,14 @@ def test_a_turn_of_phrase_is_no_reason_to_refuse(reply: str, result: object) -> 
     assert refused(reply, result, said="We can spend £2,400, for 2 people.") == []
 
 
-@pytest.mark.parametrize("reply", ["I've moved it to Monday; is that fine?", "J'ai réservé deux places ; ça va ?"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I've moved it to Monday; is that fine?",
+        "J'ai réservé deux places ; ça va ?",
+        "Ich habe Ihnen eines gebucht, möchten Sie die Bestätigung sehen?",
+    ],
+)
 def test_what_a_result_says_was_done_does_not_tell_that_we_did_more(reply: str) -> None:
     """A call that only reads has done nothing, and a question behind a statement does not make it one."""
     assert refused(reply, {"status": "delivered", "booked": 14}, deeds=NOTHING_DONE)
