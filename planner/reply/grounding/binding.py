@@ -145,11 +145,10 @@ def elements_of_price(claim: Figure, sentence: Sentence, places: Places) -> froz
     money = [figure for figure in sentence.figures if figure.kind == "money" and figure.start < end]
     before = [figure for figure in money if figure.end <= claim.start]
     inside = [figure for figure in money if figure.start >= start]
-    return (
-        _having((inside if inside and not claim.start > inside[0].start else before or money)[-1], places)
-        if money
-        else frozenset()
-    )
+    if not money:
+        return frozenset()
+    is_before_price = bool(inside) and claim.start <= inside[0].start  # "refundable for 740"
+    return _having((inside if is_before_price else before or money)[-1], places)
 
 
 def _having(figure: Figure, places: Places) -> frozenset[Element]:
