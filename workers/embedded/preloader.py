@@ -7,7 +7,8 @@ Out: on each socket the process id of its fork. A line of JSON comes back that t
 socket is closed instead, the fork ends.
 
 This process ends as soon as it has forked, and the supervisor becomes the parent of its forks. It has one thread and no
-connection; all that a fork inherits is loaded modules and the settings, which are the same in all of them.
+connection; all that a fork inherits is loaded modules, the settings, the tools and the texts of replies, which are the
+same in all of them.
 """
 
 import ctypes

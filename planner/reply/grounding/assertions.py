@@ -153,8 +153,13 @@ def _lacks(text: str, named: re.Match[str]) -> bool:
 
 def _without_others(text: str, topic: str) -> str:
     """Return a clause without what it denies of other topics, such as "the non-refundable rate"."""
+    return _denied_others(topic).sub("", text)
+
+
+@lru_cache
+def _denied_others(topic: str) -> re.Pattern[str]:
     others = "|".join(about["words"] for name, about in _words()["topics"].items() if name != topic)
-    return spoken(rf"(?:{_words()['denies_next']})[ -](?:{others})\w{{0,2}}").sub("", text)
+    return spoken(rf"(?:{_words()['denies_next']})[ -](?:{others})\w{{0,2}}")
 
 
 def _deeds(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:

@@ -7,7 +7,6 @@ a tool that succeeded declares it, or a result names it.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
-from functools import lru_cache
 
 from turnloom.planner.reply.grounding.arithmetic import is_rounded
 from turnloom.planner.reply.grounding.assertions import ANY, OTHER, is_denied
@@ -26,6 +25,8 @@ _FACTORS = ("item", "guest", "adult", "night")
 """Units that a total is a multiple by: for each of two passengers, two bags."""
 _HOUR = 60
 _DAYS_OF = {"day": 1, "week": 7}
+_NEXT_CLAUSE = re.compile(r"[;,]\s|\s[\u2013\u2014-]\s")
+"""What may stand between a statement and a question: "I booked it; is that all right?"."""
 _BOUND = frozenset({"count", "duration", "label"})
 """Kinds of claims that belong to the thing that their sentence names."""
 
@@ -34,7 +35,7 @@ def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Re
     """Return why the evidence does not let a claim be said. `derived` is the arithmetic of the sentence."""
     sentence, places = context.sentence, context.evidence.places
     if claim.kind == "deed":
-        is_open = sentence.is_question and not _next_clause().search(sentence.whole, claim.end, sentence.end)
+        is_open = sentence.is_question and not _NEXT_CLAUSE.search(sentence.whole, claim.end, sentence.end)
         return None if is_open or _is_done(claim.keys, places) else "deed"
     if claim.kind == "flag":
         is_open = sentence.is_question or _is_conditional(claim, sentence)
@@ -125,12 +126,6 @@ def _is_done(keys: tuple[Key, ...], places: Places) -> bool:
     """Return whether a tool has done a deed, or, for one without a name, any deed."""
     is_any = any(key[0] == "deed" for key in places.by_key)
     return bool(places.of((*keys, ("deed", ANY)))) or (("deed", OTHER) in keys and is_any)
-
-
-@lru_cache
-def _next_clause() -> re.Pattern[str]:
-    """Return the pattern of what may stand between a statement and a question: "I booked it; is that all right?"."""
-    return re.compile(r"[;,]\s|\s[\u2013\u2014-]\s")
 
 
 def _is_conditional(claim: Figure, sentence: Sentence) -> bool:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from turnloom.planner.reply.grounding.assertions import stated_by
+from turnloom.planner.reply.grounding.assertions import stated_by, truth_of
 from turnloom.planner.reply.grounding.businesses import is_business, is_of_business
 from turnloom.planner.reply.grounding.contacts import code_key, host_of, is_code, is_personal
 from turnloom.planner.reply.grounding.counts import fractions, runs
@@ -190,9 +190,9 @@ class Evidence:
     def _flag(self, key: str, value: Any, path: str, scope: FieldScope) -> None:
         """Read a policy in a field's name, such as `pets_allowed`, or what the tool says that the value means."""
         meaning = self._origin.says.get(key, {}).get(str(value))
-        flag = None if scope.is_said else flag_of(key, value, scope.labels, self._place(path, scope))
-        if flag is not None and len(self.flags) < _MOST_FLAGS:
-            self.flags.append(flag)
+        truth, is_word = truth_of(value), isinstance(value, str)
+        if truth is not None and not scope.is_said and len(self.flags) < _MOST_FLAGS:
+            self.flags.append(flag_of(key, scope.labels, self._place(path, scope), is_so=truth, is_word=is_word))
         if meaning is not None:
             self._claims(meaning, path, scope)
         for known in stated_by(key, value, is_policy=meaning is None):

@@ -76,8 +76,8 @@ class FieldName:
 
         So are 184250 that are available where amounts are in hundredths (`is_minor`).
         """
-        is_whole = not (isinstance(value, str | float) and "." in str(value).removesuffix(".0"))
-        is_amount = not is_whole or (is_minor and isinstance(value, int) and value >= _THOUSAND)
+        has_decimals = isinstance(value, str | float) and "." in str(value).removesuffix(".0")
+        is_amount = has_decimals or (is_minor and isinstance(value, int) and value >= _THOUSAND)
         is_amount = is_amount and self.units == ("left",)
         is_amount = is_amount or (self.is_year and isinstance(value, int | float) and not 1900 <= value <= _LAST_YEAR)
         return replace(self, units=(), is_count=False, is_plain=False) if is_amount else self

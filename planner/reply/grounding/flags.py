@@ -7,15 +7,16 @@ thing that is named say the opposite, the clause contradicts them.
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from turnloom.planner.reply.grounding.assertions import is_conditional, is_denied, is_of_price, statements, truth_of
+from turnloom.planner.reply.grounding.assertions import is_conditional, is_denied, is_of_price, statements
 from turnloom.planner.reply.grounding.fields import parts_of
 from turnloom.planner.reply.grounding.labels import labels_of, stem, text_words
 from turnloom.planner.reply.grounding.lexicon import answer, words
 from turnloom.planner.reply.grounding.places import EvidencePlace
 
 _SHORTEST, _SHORT = 4, 3
+_FREE = re.compile(r"[ -](?:free|frei|libre)(?![^\W\d_])", re.IGNORECASE)
 _SHARED = 6
 """Letters that two long words share at their beginnings if they are forms of one word, such as "refund"."""
 
@@ -33,12 +34,10 @@ class Flag(NamedTuple):
     """Whether it is a text, "yes" or "no". Only "insurance: no" is compared with it."""
 
 
-def flag_of(key: str, value: Any, labels: tuple[str, ...], place: EvidencePlace) -> Flag | None:
-    """Return the flag that a field is, if it is one. `labels`: the stems of its name, and of those around it."""
-    outer = labels[len(tuple(labels_of(key))) :]
-    truth = truth_of(value)
+def flag_of(key: str, labels: tuple[str, ...], place: EvidencePlace, *, is_so: bool, is_word: bool) -> Flag:
+    """Return the flag that a field says is so, or not. `labels`: the stems of its name, and of those around it."""
     names, is_there = _named(key)
-    return None if truth is None else Flag(names, outer, truth is is_there, place, isinstance(value, str))
+    return Flag(names, labels[len(tuple(labels_of(key))) :], is_so is is_there, place, is_word)
 
 
 def claimed(clause: str, flags: list[Flag]) -> Iterator[tuple[int, int, list[Flag], bool]]:
@@ -71,7 +70,7 @@ def _named(key: str) -> tuple[tuple[str, ...], bool]:
 
 def _is_affirmed(clause: str, start: int, end: int) -> bool:
     """Return whether a clause says that there is what the word at a place names. "Gluten-free" denies gluten."""
-    head, tail = _without().search(clause, 0, start), _free().match(clause, end)
+    head, tail = _without().search(clause, 0, start), _FREE.match(clause, end)
     is_free = tail is not None and (tail[0].startswith("-") or clause[start:end].lower() in words()["free_fields"])
     if is_of_price(clause, start) or not (head or is_free):
         return not is_denied(clause)
@@ -83,11 +82,6 @@ def _is_affirmed(clause: str, start: int, end: int) -> bool:
 @lru_cache
 def _without() -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W\d_])(?:{words()['without']})[ -]$", re.IGNORECASE)
-
-
-@lru_cache
-def _free() -> re.Pattern[str]:
-    return re.compile(r"[ -](?:free|frei|libre)(?![^\W\d_])", re.IGNORECASE)
 
 
 def _place(flag: Flag, said: list[tuple[int, int, str]]) -> tuple[int, int] | None:

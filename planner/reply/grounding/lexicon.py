@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,7 @@ def either(texts: Iterable[str]) -> str:
     return "|".join(sorted(texts, key=lambda text: (-len(text), text)))
 
 
-@lru_cache
+@cache
 def spoken(pattern: str) -> re.Pattern[str]:
     """Return a pattern of `words.yaml` for whole words in any case. Blanks after a line's end do not count."""
     alternatives = "|".join(_alternatives(pattern))

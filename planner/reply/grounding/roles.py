@@ -25,10 +25,15 @@ def role_of(figure: Figure, sentence: Sentence) -> Role | None:
             return "begin" if figure is first else "end"
     start, _ = sentence.clause(figure.start)
     before = sentence.whole[max(start, figure.start - _BEFORE) : figure.start]
-    before = spoken(either(map(re.escape, words()["list_joints"]))).split(before)[-1]  # "fährt um 8:05 ab und ist um …"
+    before = _and().split(before)[-1]  # "fährt um 8:05 ab und ist um …"
     said = ((role, spoken(words()["roles"][role]["words"])) for role in ROLES)
     found = [(match.end(), role) for role, pattern in said for match in pattern.finditer(before)]
     return max(found)[1] if found else None
+
+
+@lru_cache
+def _and() -> re.Pattern[str]:
+    return spoken(either(map(re.escape, words()["list_joints"])))
 
 
 @lru_cache
