@@ -44,12 +44,15 @@ class CpuMeter:
 
 def stack_groups(of: Stack) -> dict[str, list[Process]]:
     """Return the stack's processes by their purpose."""
-    tools = [process for name, process in of.processes.items() if name.startswith(("worker-io", "worker-cpu"))]
+
+    def named(*starts: str) -> list[Process]:
+        return [process for name, process in of.processes.items() if name.startswith(starts)]
+
     return {
-        "web": [of.processes["web"]],
-        "planner": [of.processes["worker-plan"]],
-        "tools": tools,
-        "beat": [of.processes["beat"]],
+        "web": named("web"),
+        "planner": named("worker-plan"),
+        "tools": named("worker-io", "worker-cpu"),
+        "beat": named("beat"),
         "Postgres": [of.postgres.process],
         "Valkey": [of.redis.process],
     }

@@ -125,13 +125,14 @@ def _seconds(api: httpx2.Client, body: bytes) -> float:
 
 
 @contextmanager
-def another_stack(settings: Mapping[str, str], planners: int = 1) -> Iterator[Stack]:
-    """Run a further stack with these settings."""
-    with (
-        tempfile.TemporaryDirectory(prefix="turnloom-bench-") as folder,
-        Stack(StackOptions(data_dir=Path(folder), port=0, planners=planners, settings=settings)) as stack,
-    ):
-        yield stack
+def another_stack(settings: Mapping[str, str], planners: int = 1, tool_workers: int = 2) -> Iterator[Stack]:
+    """Run a further stack with these settings and numbers of workers."""
+    with tempfile.TemporaryDirectory(prefix="turnloom-bench-") as folder:
+        options = StackOptions(
+            data_dir=Path(folder), port=0, planners=planners, tool_workers=tool_workers, settings=settings
+        )
+        with Stack(options) as stack:
+            yield stack
 
 
 def new_key(stack: Stack, tenant: str) -> str:

@@ -1,8 +1,8 @@
 """Measure turns beside many open streams, with a model and tools that take as long as real ones.
 
 Each user takes a turn every half minute. A user also follows another turn all the time, one that waits for an
-approval, so each has a stream open even while nothing happens. A stack of its own has two planners, and a language
-model that takes 300 ms for each of a turn's two calls.
+approval, so each has a stream open even while nothing happens. A stack of its own has two planners, three workers
+for tools, and a language model that takes 300 ms for each of a turn's two calls.
 """
 
 import asyncio
@@ -36,6 +36,9 @@ _TOOLS = Shape({"a": [], "b": [], "c": ["a"]}, {"a": 50, "b": 400, "c": 200})
 _NAME = "errands"
 _STANDING = {"steps": [{"id": "ask", "tool": "sim.approve", "args": {"value": "yes"}}]}
 _PLANNERS = 2
+_TOOL_WORKERS = 3
+"""A turn holds a thread of theirs for 650 ms of tools and 300 ms of its reply: 33 turns a second hold 32 threads of 48,
+and two workers have just as many as they hold."""
 _SETTINGS = {"OPENAI_API_KEY": "none", "TURNLOOM_TENANT_LLM_SLOTS": "12"}
 """All users are of one tenant, and may take all the slots for calls to the language model."""
 _WANTED_S = 2.5
@@ -91,7 +94,8 @@ def run(_: Stack, short: bool) -> Table:
 @contextmanager
 def _asking_stack() -> Iterator[Stack]:
     port = free_port()
-    with another_stack({**_SETTINGS, "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1"}, planners=_PLANNERS) as ours:
+    own = {**_SETTINGS, "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1"}
+    with another_stack(own, planners=_PLANNERS, tool_workers=_TOOL_WORKERS) as ours:
         path = ours.servers.home.path / "plans.json"
         path.write_bytes(orjson.dumps({_NAME: _TOOLS.plan["steps"]}))
         command = [sys.executable, "-m", "benchmarks.llm_endpoint", str(port), str(path), str(_MODEL_S)]
