@@ -55,29 +55,35 @@ def _at(start: int, kind: Kind, found: Iterable[tuple[int, int, tuple[Key, ...]]
     return (Figure(kind, start + first, start + last, keys) for first, last, keys in found)
 
 
-def stated_by(field: str, value: Any, *, is_policy: bool = True) -> Iterator[Key]:
-    """Yield the policies and deeds that a field states: `pets_allowed: false`, the status "cancelled", `paid_at`."""
+def stated_by(field: str, value: Any, *, is_policy: bool = True) -> tuple[Key, ...]:
+    """Return the policies and deeds that a field states: `pets_allowed: false`, the status "cancelled", `paid_at`."""
     name, truth = field.replace("_", " "), truth_of(value)
     status = value if isinstance(value, str) and len(value) < _LONGEST_STATUS else ""
-    if is_policy and (truth is not None or status):
-        found = list(_policies(name if truth is not None else f"{name} {status}"))
-        if truth is not None and not found and (topic := _topic(name)):
-            found = [("flag", topic, _words()["topics"][topic]["denied"], True)]  # "pets": false
-        for *kind, polarity in found:
-            yield (*kind, polarity == (truth is not False))
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    done = f"{status} {name}" if value else ""
-    for deed, participles in _words()["deeds"].items() if done else ():
-        if _written(participles).search(done):
-            yield "record" if is_number else "deed", deed  # "14 are booked" tells of places, and nothing was done
-    for deed, names in _words()["records"].items():
-        if value and spoken(names).search(name):
-            yield "record", deed
+    policies = _stated_policies(name, status, truth) if is_policy and (truth is not None or status) else ()
+    return (*policies, *(_stated_deeds(name, status, is_number=is_number) if value else ()))
+
+
+@lru_cache(maxsize=2048)
+def _stated_policies(name: str, status: str, truth: bool | None) -> tuple[Key, ...]:
+    found = list(_policies(name if truth is not None else f"{name} {status}"))
+    if truth is not None and not found and (topic := _topic(name)):
+        found = [("flag", topic, _words()["topics"][topic]["denied"], True)]  # "pets": false
+    return tuple((*kind, polarity == (truth is not False)) for *kind, polarity in found)
+
+
+@lru_cache(maxsize=2048)
+def _stated_deeds(name: str, status: str, *, is_number: bool) -> tuple[Key, ...]:
+    words = _words()
+    deeds = (deed for deed, participles in words["deeds"].items() if _written(participles).search(f"{status} {name}"))
+    records = (deed for deed, names in words["records"].items() if spoken(names).search(name))
+    kind = "record" if is_number else "deed"  # "14 are booked" tells of places, and nothing was done
+    return (*((kind, deed) for deed in deeds), *(("record", deed) for deed in records))
 
 
 def truth_of(value: Any) -> bool | None:
     """Return what a value such as True or "no" says; None if it is neither."""
-    return _TRUTHS.get(str(value).lower())
+    return _TRUTHS.get(str(value).lower()) if isinstance(value, bool | str) else None
 
 
 def _policies(text: str) -> Iterator[Key]:

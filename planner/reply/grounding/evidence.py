@@ -5,7 +5,7 @@ other people are not evidence. They are kept, so that a text can be searched for
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -20,7 +20,6 @@ from turnloom.planner.reply.grounding.days import iso_day, iso_moment, iso_month
 from turnloom.planner.reply.grounding.documents import beginning, opened
 from turnloom.planner.reply.grounding.exchange import rates_in
 from turnloom.planner.reply.grounding.fields import (
-    FieldScope,
     codes_of,
     counted,
     counts_in_hundredths,
@@ -38,14 +37,14 @@ from turnloom.planner.reply.grounding.objects import are_records, told_by
 from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Places, ResultOrigin, strings
 from turnloom.planner.reply.grounding.records import OwnRecords
 from turnloom.planner.reply.grounding.scan import (
-    claims,
-    figures,
+    SourceText,
     keys_of_many,
     numbers_apart,
     read_text,
     small_in,
     spans,
 )
+from turnloom.planner.reply.grounding.scopes import FieldScope
 from turnloom.planner.reply.grounding.unpriced import UnpricedNumbers
 from turnloom.planner.reply.grounding.zones import apart, keys_in, on_clocks, zones_in
 
@@ -95,8 +94,8 @@ class Evidence:
 
     def add_asked(self, args: Any, origin: ResultOrigin) -> None:
         """Add the days that a tool was asked about by its arguments. Its result need not repeat them."""
-        days = {name: value for name, value in args.items() if isinstance(value, str) and iso_day(value)}
-        self.add_result(days, replace(origin, deeds=frozenset()), "args")
+        if days := {name: value for name, value in args.items() if isinstance(value, str) and iso_day(value)}:
+            self.add_result(days, replace(origin, deeds=frozenset()), "args")
 
     def add_said(self, said: Any, path: str) -> None:
         """Add what the user said, or what is known of the user."""
@@ -105,9 +104,9 @@ class Evidence:
             self.said_stems |= stems(text)
             if path == "user":
                 self._own.know(text)
-            plain, found = read_text(text[:_LONGEST_TEXT])
-            small = numbers_apart(plain, found)
-            self.places.said_counts |= small | spans(found, self._now.date())
+            read = read_text(text[:_LONGEST_TEXT])
+            small = numbers_apart(read.plain, read.figures)
+            self.places.said_counts |= small | spans(read.figures, self._now.date())
             for value in small:  # a limit of "60 at most" may be compared with a price
                 self.places.add_operand(value, UNSTATED, EvidencePlace(_SAID.step, path, is_said=True))
         self._origin = _SAID
@@ -144,7 +143,7 @@ class Evidence:
     def _walk_list(self, values: list[Any], path: str, scope: FieldScope) -> None:
         found = codes_of(values)
         scope = replace(scope, currencies=found, is_money=True) if found else scope
-        within = replace(scope, name=field_name(""), labels=())
+        within = scope.changed(name=field_name(""), labels=())
         for number, inner in enumerate(values):
             self._walk(inner, f"{path}[{number}]", within if isinstance(inner, dict) else scope)
         self._listed(dict(enumerate(values)), path, scope)
@@ -164,7 +163,7 @@ class Evidence:
         is_own = not scope.is_redacted and (scope.is_own or self._own.is_own(fields))
         is_public = scope.is_public or (is_business(fields) and not scope.is_redacted)
         about = scope.about if scope.is_said else scope.about | stems_in(fields)
-        scope = replace(scope, is_own=is_own, is_public=is_public, about=about)
+        scope = scope.changed(is_own=is_own, is_public=is_public, about=about)
         beside = codes_of(fields.values())
         if not beside and (beside := lower_codes_of(fields)):
             scope = replace(scope, is_minor=True)
@@ -178,8 +177,8 @@ class Evidence:
             inside = scope.inside(key, beside, self._origin.public, self._origin.redact)
             inside = inside.of_value(inner, is_any=bool(beside) and not has_money, has_money=has_money)
             is_said = inside.is_said and (scope.is_said or self.places.are_said(inner))
-            labels = tuple(labels_of(key)) if is_listed else inside.labels
-            inside = replace(inside, is_said=is_said, labels=labels, page=page if key in outside else scope.page)
+            labels = labels_of(key) if is_listed else inside.labels
+            inside = inside.changed(is_said=is_said, labels=labels, page=page if key in outside else scope.page)
             there = f"{path}[{key}]" if is_listed else f"{path}.{key}" if path else key
             self._text(key, there, inside)
             self._flag(key, inner, there, inside)
@@ -189,7 +188,7 @@ class Evidence:
 
     def _flag(self, key: str, value: Any, path: str, scope: FieldScope) -> None:
         """Read a policy in a field's name, such as `pets_allowed`, or what the tool says that the value means."""
-        meaning = self._origin.says.get(key, {}).get(str(value))
+        meaning = self._origin.says[key].get(str(value)) if key in self._origin.says else None
         truth, is_word = truth_of(value), isinstance(value, str)
         if truth is not None and not scope.is_said and len(self.flags) < _MOST_FLAGS:
             self.flags.append(flag_of(key, scope.labels, self._place(path, scope), is_so=truth, is_word=is_word))
@@ -199,7 +198,7 @@ class Evidence:
             self._put(known, path, scope)
 
     def _claims(self, text: str, path: str, scope: FieldScope) -> None:
-        for claim in claims(text, figures(text)):
+        for claim in read_text(text).claims:
             for key in claim.keys:
                 self._put(key, path, scope)
 
@@ -239,8 +238,8 @@ class Evidence:
         if not _SPOKEN.search(text):
             return
         self._left -= len(text)
-        plain, found = read_text(text)
-        self.places.small |= set() if scope.is_said else small_in(plain, found)
+        read = read_text(text)
+        self.places.small |= set() if scope.is_said else small_in(read.plain, read.figures)
         if (number := number_of(text)) is not None:
             self._number(number, path, scope)
         elif day := iso_day(text):
@@ -251,15 +250,16 @@ class Evidence:
             moment = iso_moment(text)
             for key in keys_in(moment, [self._now.tzinfo, *self._zones]) if moment else ():
                 self._put(key, path, scope)
-            self._figures(plain, on_clocks(found, text, path) if moment else found, path, scope)
+            self._figures(read, on_clocks(read.figures, text, path) if moment else read.figures, path, scope)
 
-    def _figures(self, plain: str, found: list[Figure], path: str, scope: FieldScope) -> None:
-        scope = replace(scope, is_prose=len(plain) > _LONGEST_PHRASE)
+    def _figures(self, read: SourceText, found: Sequence[Figure], path: str, scope: FieldScope) -> None:
+        plain = read.plain
+        scope = scope.changed(is_prose=len(plain) > _LONGEST_PHRASE)
         is_public = scope.is_public or (not scope.is_private and is_of_business(plain))
-        for key in (*(key for claim in claims(plain, found) for key in claim.keys), *fractions(plain)):
+        for key in (*(key for claim in read.claims for key in claim.keys), *fractions(plain)):
             self._put(key, path, scope)
         for figure in found:
-            near = replace(scope, about=scope.about | stems(beside(plain, figure.start, figure.end)))
+            near = scope.changed(about=scope.about | stems(beside(plain, figure.start, figure.end)))
             is_link_of_page = figure.kind == "link" and scope.page is not None  # it is no evidence
             if not is_link_of_page and (is_public or not is_personal(figure)):
                 for key in figure.keys:

@@ -2,29 +2,25 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Literal
 
-from turnloom.planner.reply.grounding.contacts import is_of_nobody
-from turnloom.planner.reply.grounding.labels import labels_of, stems
+from turnloom.planner.reply.grounding.labels import stems
 from turnloom.planner.reply.grounding.lexicon import currency_codes, words
 
 Basis = Literal["night", "total"]
 """What an amount is for: one night, or all of the stay."""
 _PART = re.compile(r"[^a-zà-ÿא-ת0-9]+")
-_MOST_LABELS = 3
 _LONGEST_NAME = 40
 _OF_PERSONS = frozenset(
     {"name", "names", "phone", "email", "id", "list", "info", "details", "data", "first", "last", "address"}
 )
 """Words beside that of a person in the name of a field."""
 _SHORTEST_CURRENCY = 3
-_CENTS, _THOUSAND = 100, 1000
+_THOUSAND = 1000
 _LAST_YEAR = 2100
-_SMALL = 100
-"""A smaller number beside an amount, in a field that is not named like money, is hardly an amount too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +85,10 @@ class FieldName:
         return replace(self, units=outer.units, is_count=outer.is_count, is_plain=outer.is_plain, is_money=False)
 
 
-def parts_of(key: str) -> list[str]:
+@lru_cache(maxsize=2048)
+def parts_of(key: str) -> tuple[str, ...]:
     """Return the words in the name of a field, in lower case."""
-    return _PART.split(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower())
+    return tuple(_PART.split(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()))
 
 
 @lru_cache(maxsize=2048)
@@ -135,81 +132,6 @@ def field_name(key: str) -> FieldName:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FieldScope:
-    """The facts about a value that follow from its place in a result."""
-
-    currencies: frozenset[str] = frozenset()
-    is_money: bool = False
-    is_beside_money: bool = False
-    """Whether it is a small number beside amounts, in a field that is not named like money."""
-    is_private: bool = False
-    is_redacted: bool = False
-    is_public: bool = False
-    is_minor: bool = False
-    """Whether amounts are in hundredths, as where the code of the currency is written in lower case."""
-    is_own: bool = False
-    """Whether it is in a record of the user."""
-    is_said: bool = False
-    page: str | None = None
-    """As in `EvidencePlace`."""
-    about: frozenset[str] = frozenset()
-    """As in `EvidencePlace`."""
-    is_prose: bool = False
-    """As in `EvidencePlace`."""
-    labels: tuple[str, ...] = ()
-    """The stems of the words in the names of its field and of the one that holds it."""
-    name: FieldName = field(default_factory=lambda: field_name(""))
-
-    def inside(self, key: str, beside: frozenset[str], public: frozenset[str], redact: frozenset[str]) -> "FieldScope":
-        """Return the scope of a field. `beside`: the currencies of its object; `public`, `redact`: the tool's words."""
-        name = field_name(key)
-        is_private = (self.is_private or name.is_private) and not (self.is_own or name.is_place)
-        is_redacted = self.is_redacted or key in redact
-        return replace(
-            self,
-            currencies=name.currencies or beside or self.currencies,
-            is_money=(name.is_money or (self.is_money and not name.is_plain)) and not name.is_count,
-            is_minor=self.is_minor or name.is_minor,
-            is_private=is_private or is_redacted,
-            is_redacted=is_redacted,
-            is_public=self._is_public_inside(name, is_listed=key in public) and not is_redacted,
-            is_said=self.is_said or name.is_said,
-            labels=(labels := tuple(labels_of(key))) + self.labels[:_MOST_LABELS],
-            about=self.about.union(labels),
-            name=name.within(self.name),
-        )
-
-    def of_value(self, value: Any, *, is_any: bool, has_money: bool) -> "FieldScope":
-        """Return the scope with what its value tells. `is_any`: any number here may be money; `has_money`: some is."""
-        name, is_nested = self.name.of_value(value, is_minor=self.is_minor), isinstance(value, dict | list)
-        is_money = self.is_money or (is_any and not (is_nested or name.is_count or name.is_plain))
-        is_small = isinstance(value, int | float) and abs(value) < _SMALL
-        return replace(self, name=name, is_money=is_money, is_beside_money=has_money and is_small and not is_money)
-
-    def operand_codes(self) -> list[str | None]:
-        """Return the currencies in which arithmetic may take a number; None for one that may be no money."""
-        codes: list[str | None] = [*sorted(self.currencies)]
-        if self.is_money:
-            return codes
-        is_amount = not (self.name.is_count or self.name.is_plain or self.is_beside_money)
-        return [None, *codes] if is_amount else [] if self.name.is_count else [None]
-
-    def in_units(self, value: Decimal) -> Decimal:
-        """Return an amount in units of its currency."""
-        is_whole = bool(self.currencies) and self.currencies <= set(words()["whole_currencies"])
-        is_minor = self.name.is_minor or (self.is_minor and self.is_money)
-        return value / _CENTS if is_minor and not is_whole else value
-
-    def hides(self, value: Any) -> bool:
-        """Return whether a value in a person's record is private: a number is where its own field is."""
-        is_anyones = isinstance(value, str) and is_of_nobody(value)
-        return self.is_redacted or (not is_anyones and (isinstance(value, str) or self.name.is_private))
-
-    def _is_public_inside(self, name: FieldName, *, is_listed: bool) -> bool:
-        return (self.is_public and not name.is_person) or self.is_own or name.is_public or is_listed
-
-
 def _is_named_like_money(parts: set[str]) -> bool:
     """Return whether words of a name say that it is money. In `max_per_order`, "per" does not."""
     lexicon = words()
@@ -237,15 +159,17 @@ def counts_in_hundredths(value: Any) -> bool:
         return any(counts_in_hundredths(inner) for inner in value)
     if not isinstance(value, dict):
         return False
-    says = (_says_hundredths(key, str(inner).lower()) for key, inner in value.items())
-    return any(says) or any(counts_in_hundredths(inner) for inner in value.values() if isinstance(inner, dict | list))
+    return any(
+        counts_in_hundredths(inner) if isinstance(inner, dict | list) else _says_hundredths(key, inner)
+        for key, inner in value.items()
+    )
 
 
-def _says_hundredths(key: str, value: str) -> bool:
+def _says_hundredths(key: str, value: str | float | None) -> bool:
     """Return whether a field names the unit of amounts: `"amounts_in": "cents"`, `"decimalPlaces": 2`."""
-    units, parts = words()["minor_units"], set(parts_of(key))
-    is_unit = not parts.isdisjoint(units["fields"]) and value in units["values"]
-    return is_unit or (value == "2" and not parts.isdisjoint(units["decimals"]))
+    units, said = words()["minor_units"], str(value).lower()
+    kind = "fields" if said in units["values"] else "decimals" if said == "2" else None
+    return kind is not None and not set(units[kind]).isdisjoint(parts_of(key))
 
 
 def lower_codes_of(fields: dict[str, Any]) -> frozenset[str]:

@@ -7,7 +7,7 @@ Replies and sources are read by the same rules, so a value is found however it i
 import html
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -81,7 +81,7 @@ def find(text: str, scanners: tuple[Scanner, ...]) -> list[Figure]:
     return sorted(found, key=lambda figure: figure.start)
 
 
-def without(text: str, found: list[Figure]) -> str:
+def without(text: str, found: Iterable[Figure]) -> str:
     """Return the text with the found figures struck out. Every other character keeps its place."""
     pieces, end = [], 0
     for figure in sorted(found, key=lambda figure: figure.start):

@@ -37,7 +37,7 @@ class Flag(NamedTuple):
 def flag_of(key: str, labels: tuple[str, ...], place: EvidencePlace, *, is_so: bool, is_word: bool) -> Flag:
     """Return the flag that a field says is so, or not. `labels`: the stems of its name, and of those around it."""
     names, is_there = _named(key)
-    return Flag(names, labels[len(tuple(labels_of(key))) :], is_so is is_there, place, is_word)
+    return Flag(names, labels[len(labels_of(key)) :], is_so is is_there, place, is_word)
 
 
 def claimed(clause: str, flags: list[Flag]) -> Iterator[tuple[int, int, list[Flag], bool]]:
@@ -62,10 +62,10 @@ def _named(key: str) -> tuple[tuple[str, ...], bool]:
     lacks, free = (set(words()[kind]) for kind in ("lacking_fields", "free_fields"))
     parts = [part for part in parts_of(key) if part]
     if len(parts) > 1 and parts[0] in lacks:
-        return tuple(labels_of("_".join(parts[1:]))), False
+        return labels_of("_".join(parts[1:])), False
     if len(parts) > 1 and parts[-1] == "free" and parts[-2] in free:
-        return tuple(labels_of("_".join(parts[:-1]))), False
-    return tuple(labels_of(key)), True
+        return labels_of("_".join(parts[:-1])), False
+    return labels_of(key), True
 
 
 def _is_affirmed(clause: str, start: int, end: int) -> bool:

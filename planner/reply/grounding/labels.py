@@ -53,10 +53,11 @@ def _function_words() -> frozenset[str]:
     return frozenset(words()["function_words"])
 
 
-def labels_of(key: str) -> Iterator[str]:
-    """Yield the stems of the words in the name of a field."""
+@lru_cache(maxsize=2048)
+def labels_of(key: str) -> tuple[str, ...]:
+    """Return the stems of the words in the name of a field."""
     parts = _PART.split(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower())
-    return (stem(part) for part in parts if len(part) >= _SHORTEST)
+    return tuple(stem(part) for part in parts if len(part) >= _SHORTEST)
 
 
 def stems(text: str) -> frozenset[str]:

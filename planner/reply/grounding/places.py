@@ -140,7 +140,10 @@ class Places:
         known = self.by_key.setdefault(key, [])
         if len(known) >= _MOST_PLACES or place in known:
             return
-        known.insert(next((n for n, other in enumerate(known) if other.rank > place.rank), len(known)), place)
+        at, rank = len(known), place.rank
+        while at and known[at - 1].rank > rank:
+            at -= 1
+        known.insert(at, place)
 
     def of(self, keys: tuple[Key, ...]) -> list[EvidencePlace]:
         """Return the places that have any of some keys, those that are not on a page first."""

@@ -1,8 +1,10 @@
 """Read the figures of all kinds in a text. The order of the scanners keeps one kind from being taken for another."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from turnloom.planner.reply.grounding.amounts import find_amounts
 from turnloom.planner.reply.grounding.assertions import find_assertions
@@ -38,6 +40,22 @@ _SCANNERS: tuple[Scanner, ...] = (
     find_amounts,
 )
 _CLAIMS: tuple[Scanner, ...] = (find_durations, find_counts, find_weekdays)
+_SHORT = 300
+"""Most characters of a text whose figures are kept for the next time that it is read."""
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A text that a reply may repeat."""
+
+    plain: str
+    """The text as its reader sees it, in digits."""
+    figures: tuple[Figure, ...]
+
+    @cached_property
+    def claims(self) -> tuple[Figure, ...]:
+        """As `claims` of the text."""
+        return tuple(claims(self.plain, self.figures))
 
 
 def figures(text: str) -> list[Figure]:
@@ -45,7 +63,7 @@ def figures(text: str) -> list[Figure]:
     return find(text, _SCANNERS)
 
 
-def claims(text: str, found: list[Figure]) -> list[Figure]:
+def claims(text: str, found: Iterable[Figure]) -> list[Figure]:
     """Return what may not contradict a source: counts, durations, weekdays, policies and deeds."""
     plain = without(text, [figure for figure in found if figure.kind != "number"])
     counted = find(plain, _CLAIMS)
@@ -54,24 +72,33 @@ def claims(text: str, found: list[Figure]) -> list[Figure]:
     return [*counted, *labelled, *small, *find_found(plain), *find_assertions(text)]
 
 
-def read_text(text: str) -> tuple[str, list[Figure]]:
-    """Return a text as its reader sees it, in digits, and its figures."""
+def read_text(text: str) -> SourceText:
+    """Return a text of a source as its reader sees it. Results and conversations repeat short ones, which are kept."""
+    return _read_short(text) if len(text) <= _SHORT else _read(text)
+
+
+@lru_cache(maxsize=2048)
+def _read_short(text: str) -> SourceText:
+    return _read(text)
+
+
+def _read(text: str) -> SourceText:
     plain = in_digits(visible(text)[0])[0]
-    return plain, figures(plain)
+    return SourceText(plain, tuple(figures(plain)))
 
 
-def numbers_apart(plain: str, found: list[Figure]) -> set[Decimal]:
+def numbers_apart(plain: str, found: Iterable[Figure]) -> set[Decimal]:
     """Return the small numbers of a text that are no part of a date or a time."""
     return small_numbers(without(plain, [figure for figure in found if figure.kind in ("date", "time")]))
 
 
-def small_in(plain: str, found: list[Figure]) -> set[Decimal]:
+def small_in(plain: str, found: Iterable[Figure]) -> set[Decimal]:
     """Return the numbers of up to three digits in a text that are no part of a date, a time, a link or a code."""
     apart = [one for one in found if one.kind in ("date", "time", "link", "email", "phone", "identifier")]
     return runs(without(plain, apart))
 
 
-def spans(found: list[Figure], today: date) -> set[Decimal]:
+def spans(found: Iterable[Figure], today: date) -> set[Decimal]:
     """Return the nights, and the days, between the two dates that a text has, if it has two."""
     dates = [figure for figure in found if figure.kind == "date"]
     days = [_day(figure.keys[0], today) if figure.keys else None for figure in dates]  # 31 February has no key
@@ -93,5 +120,5 @@ def _day(key: Key, today: date) -> date | None:
 @lru_cache(maxsize=256)
 def keys_of_many(text: str) -> tuple[Key, ...]:
     """Return the keys of what a text says that is read for many replies, such as a persona. The result is cached."""
-    plain, found = read_text(text)
-    return tuple(key for figure in (*found, *claims(plain, found)) for key in figure.keys)
+    read = read_text(text)
+    return tuple(key for figure in (*read.figures, *read.claims) for key in figure.keys)

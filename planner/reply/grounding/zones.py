@@ -3,7 +3,7 @@
 In: a result.  Out: its time zones, and a moment's day and time in them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
@@ -35,7 +35,7 @@ def keys_in(moment: datetime, zones: Iterable[tzinfo | None]) -> Iterator[Key]:
         yield "time", local.hour, local.minute
 
 
-def on_clocks(found: list[Figure], moment: str, path: str) -> list[Figure]:
+def on_clocks(found: Sequence[Figure], moment: str, path: str) -> Sequence[Figure]:
     """Return the figures of a moment as it is written.
 
     When an offer expires is told by the user's clock: if it ends in Z, it is on no clock but that of Greenwich.
