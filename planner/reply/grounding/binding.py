@@ -47,7 +47,8 @@ def mentions(sentence: Sentence, places: Places) -> list[Mention]:
             continue
         word = match[0] if len(match[0]) < SHORTEST_WORD else match[0].lower()
         elements = next((known for form in _forms(word) if (known := places.named.get(form))), None)
-        is_name = elements and (len(word) > _LONGEST_COMMON or not match[0].islower()) and word not in _articles()
+        is_common = match[0].islower() and (len(word) <= _LONGEST_COMMON or word in _kinds())
+        is_name = elements and not is_common and word not in _articles()
         if elements and is_name:
             found.append(Mention(match.start(), match.end(), frozenset(elements)))
     return sorted(found, key=lambda mention: mention.start)
@@ -99,6 +100,12 @@ def _forms(word: str) -> tuple[str, ...]:
 @lru_cache
 def _articles() -> frozenset[str]:
     return frozenset(words()["articles"])
+
+
+@lru_cache
+def _kinds() -> frozenset[str]:
+    """Return words for kinds of things, which name no thing of that kind: "hotel", though one is called Grand Hotel."""
+    return frozenset((*words()["names_of_business"], *words()["public_fields"]))
 
 
 def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> frozenset[Element]:

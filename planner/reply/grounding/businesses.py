@@ -10,7 +10,7 @@ from turnloom.planner.reply.grounding.lexicon import spoken, words
 def is_business(fields: dict[str, Any]) -> bool:
     """Return whether an object describes a place of business, and not a person."""
     found = [(field_name(key), isinstance(value, int | float)) for key, value in fields.items()]
-    is_any = any(_is_for_callers(key) for key in fields)
+    is_any = any(_is_for_callers(key) or _names_business(key) for key in fields)
     is_any = is_any or any((name.is_business and not is_number) or "star" in name.units for name, is_number in found)
     return is_any and not any(name.is_person for name, _ in found)
 
@@ -25,3 +25,11 @@ def _is_for_callers(key: str) -> bool:
     """Return whether a field has the contact by which anybody may reach a business, such as `booking_phone`."""
     parts, known = set(parts_of(key)), words()["for_callers"]
     return len(parts) > 1 and not any(parts.isdisjoint(known[kind]) for kind in ("purposes", "means"))
+
+
+@lru_cache(maxsize=2048)
+def _names_business(key: str) -> bool:
+    """Return whether only a place of business, or who works for the public, has a field: `dentist_name`, `rating`."""
+    parts, lexicon = set(parts_of(key)), words()
+    names = {*lexicon["public_fields"], *lexicon["names_of_business"]}
+    return not parts.isdisjoint(lexicon["rated_fields"]) or ("name" in parts and not parts.isdisjoint(names))

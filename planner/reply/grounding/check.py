@@ -1,7 +1,7 @@
 """Check a text against its evidence, sentence by sentence."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -105,16 +105,15 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
     stated: set[Decimal] = set()
     for sentence in sentences(text, found):
         told.extend(operand for figure in sentence.figures for operand in _stated(figure, evidence))
-        days = [figure for figure in sentence.figures if figure.kind == "date"]
         inside = [claim for claim in claimed if sentence.start <= claim.start < sentence.end]
         lengths, nights = _stated_of(inside, ("duration",)), _stated_of(inside, ("count", "night"))
-        days += [claim for claim in inside if claim.kind == "weekday"]
+        days = [one for one in (*sentence.figures, *inside) if one.kind in ("date", "weekday")]
         dates = dated(days, evidence.places)
         here = mentions(sentence, evidence.places) or of_columns(sentence, evidence.places)
         named = here or named
         above = lists_of(here) if not sentence.is_item else above | lists_of(here)
-        stated, before = lengths, stated
-        context = Context(sentence, evidence, here, told, tries, stated | before, named, nights, dates, above)
+        context = Context(sentence, evidence, here, told, tries, lengths | stated, named, nights, dates, above)
+        stated = lengths
         derived: list[str] = []
         for figure in sentence.figures:
             place = support(figure, context)
@@ -128,7 +127,15 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
             for figure in (*unrelated(sentence), *not_apart(sentence, limits), *of_other_nights(sentence, nights))
         )
         yield from ((claim, "policy") for claim in denied_flags(context))
-        yield from ((claim, reason) for claim in inside if (reason := contradiction(claim, context, derived)))
+        for claim in _without_counted(inside, evidence):
+            if reason := contradiction(claim, context, derived):
+                yield claim, reason
+
+
+def _without_counted(claimed: Sequence[Figure], evidence: Evidence) -> list[Figure]:
+    """Return claims without the labels of numbers that count what a result lists, such as "10 hotels"."""
+    counted = {claim.start for claim in claimed if claim.kind == "count" and evidence.places.of(claim.keys)}
+    return [claim for claim in claimed if claim.kind != "label" or claim.start not in counted]
 
 
 def _stated_of(inside: Iterable[Figure], form: tuple[str, ...]) -> set[Decimal]:

@@ -160,6 +160,8 @@ def _is_host(match: re.Match[str]) -> bool:
     known = endings()
     if ending in known["files"] or (ending in known["hours"] and labels[0].isdigit()):
         return goes_on
+    if match["ending"].istitle() and ending in words()["sentence_starts"]:
+        return goes_on  # "It is booked.You may" lacks a blank
     return ending in known["names"] or ending.startswith("xn--")
 
 

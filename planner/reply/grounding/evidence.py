@@ -36,14 +36,7 @@ from turnloom.planner.reply.grounding.numerals import number_of
 from turnloom.planner.reply.grounding.objects import are_records, told_by
 from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Places, ResultOrigin, strings
 from turnloom.planner.reply.grounding.records import OwnRecords
-from turnloom.planner.reply.grounding.scan import (
-    SourceText,
-    keys_of_many,
-    numbers_apart,
-    read_text,
-    small_in,
-    spans,
-)
+from turnloom.planner.reply.grounding.scan import SourceText, keys_of_many, read_text
 from turnloom.planner.reply.grounding.scopes import FieldScope
 from turnloom.planner.reply.grounding.unpriced import UnpricedNumbers
 from turnloom.planner.reply.grounding.zones import apart, keys_in, on_clocks, zones_in
@@ -80,14 +73,12 @@ class Evidence:
     def add_result(self, result: Any, origin: ResultOrigin, path: str = "") -> None:
         """Add a tool's result, or the part of it that has this path."""
         self._origin, self._unpriced = origin, UnpricedNumbers()
-        for deed in origin.deeds:
-            self._put(("deed", deed), path, FieldScope())
         result = opened(result)
         about = frozenset(labels_of(origin.step))
         self._zones = list(dict.fromkeys((*self._zones, *zones_in(result))))[:_MOST_ZONES]
         for rate in rates_in(result, path):
             self.places.exchange.append((rate, EvidencePlace(origin.step, rate.path, origin.turn, origin.age_s)))
-        for key in apart(self._now, self._zones):
+        for key in (*(("deed", deed) for deed in origin.deeds), *apart(self._now, self._zones)):
             self._put(key, path, FieldScope())
         self._walk(result, path, FieldScope(is_minor=counts_in_hundredths(result), about=about))
         self._unpriced.settle(self.places)
@@ -99,18 +90,20 @@ class Evidence:
 
     def add_said(self, said: Any, path: str) -> None:
         """Add what the user said, or what is known of the user."""
+        self._origin, scope = _SAID, FieldScope(is_public=True, is_said=True)
         for text in strings(said):
             self._own.hear(text)
             self.said_stems |= stems(text)
             if path == "user":
                 self._own.know(text)
             read = read_text(text[:_LONGEST_TEXT])
-            small = numbers_apart(read.plain, read.figures)
-            self.places.said_counts |= small | spans(read.figures, self._now.date())
+            small = read.numbers_apart
+            self.places.said_counts |= small | read.spans(self._now.date())
             for value in small:  # a limit of "60 at most" may be compared with a price
                 self.places.add_operand(value, UNSTATED, EvidencePlace(_SAID.step, path, is_said=True))
-        self._origin = _SAID
-        self._walk(said, path, FieldScope(is_public=True, is_said=True))
+            for key in read.moments(self._now.date()):
+                self._put(key, path, scope)
+        self._walk(said, path, scope)
 
     def add_authored(self, text: str, path: str) -> None:
         """Add a text of the agent's makers or of a person in its place: its persona, or a template's own words."""
@@ -239,7 +232,7 @@ class Evidence:
             return
         self._left -= len(text)
         read = read_text(text)
-        self.places.small |= set() if scope.is_said else small_in(read.plain, read.figures)
+        self.places.small |= set() if scope.is_said else read.small
         if (number := number_of(text)) is not None:
             self._number(number, path, scope)
         elif day := iso_day(text):

@@ -1,6 +1,6 @@
 """Read the figures of all kinds in a text. The order of the scanners keeps one kind from being taken for another."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -24,9 +24,10 @@ from turnloom.planner.reply.grounding.counts import (
     small_numbers,
 )
 from turnloom.planner.reply.grounding.days import coming, find_days, find_weekdays
-from turnloom.planner.reply.grounding.figures import Figure, Key, Scanner, find, visible, without
+from turnloom.planner.reply.grounding.figures import Figure, Key, Kind, Scanner, find, visible, without
 from turnloom.planner.reply.grounding.labels import find_labelled
 from turnloom.planner.reply.grounding.numerals import in_digits
+from turnloom.planner.reply.grounding.said_moments import moments_said
 from turnloom.planner.reply.grounding.times import find_times
 
 _SCANNERS: tuple[Scanner, ...] = (
@@ -40,6 +41,7 @@ _SCANNERS: tuple[Scanner, ...] = (
     find_amounts,
 )
 _CLAIMS: tuple[Scanner, ...] = (find_durations, find_counts, find_weekdays)
+_DAYS = ("date", "day")
 _SHORT = 300
 """Most characters of a text whose figures are kept for the next time that it is read."""
 
@@ -56,6 +58,33 @@ class SourceText:
     def claims(self) -> tuple[Figure, ...]:
         """As `claims` of the text."""
         return tuple(claims(self.plain, self.figures))
+
+    @property
+    def small(self) -> set[Decimal]:
+        """The numbers of up to three digits that are no part of a date, a time, a link or a code."""
+        return runs(self._without("date", "time", "link", "email", "phone", "identifier"))
+
+    @property
+    def numbers_apart(self) -> set[Decimal]:
+        """The small numbers that stand alone and are no part of a date or a time."""
+        return small_numbers(self._without("date", "time"))
+
+    def spans(self, today: date) -> set[Decimal]:
+        """Return the nights, and the days, between the two dates that the text has, if it has two."""
+        dates = [figure for figure in self.figures if figure.kind == "date"]
+        days = [_day(figure.keys[0], today) if figure.keys else None for figure in dates]  # 31 February has no key
+        if len(days) != 2 or not (days[0] and days[1]):
+            return set()
+        nights = abs((days[1] - days[0]).days)
+        return {Decimal(nights), Decimal(nights + 1)} if nights else set()
+
+    def moments(self, today: date) -> Iterator[Key]:
+        """Yield the dates and times that the text, said by a user, means without writing them out."""
+        dates = [figure for figure in self.figures if figure.keys and figure.keys[0][0] in _DAYS]
+        return moments_said(without(self.plain, dates), today)
+
+    def _without(self, *kinds: Kind) -> str:
+        return without(self.plain, [figure for figure in self.figures if figure.kind in kinds])
 
 
 def figures(text: str) -> list[Figure]:
@@ -85,27 +114,6 @@ def _read_short(text: str) -> SourceText:
 def _read(text: str) -> SourceText:
     plain = in_digits(visible(text)[0])[0]
     return SourceText(plain, tuple(figures(plain)))
-
-
-def numbers_apart(plain: str, found: Iterable[Figure]) -> set[Decimal]:
-    """Return the small numbers of a text that are no part of a date or a time."""
-    return small_numbers(without(plain, [figure for figure in found if figure.kind in ("date", "time")]))
-
-
-def small_in(plain: str, found: Iterable[Figure]) -> set[Decimal]:
-    """Return the numbers of up to three digits in a text that are no part of a date, a time, a link or a code."""
-    apart = [one for one in found if one.kind in ("date", "time", "link", "email", "phone", "identifier")]
-    return runs(without(plain, apart))
-
-
-def spans(found: Iterable[Figure], today: date) -> set[Decimal]:
-    """Return the nights, and the days, between the two dates that a text has, if it has two."""
-    dates = [figure for figure in found if figure.kind == "date"]
-    days = [_day(figure.keys[0], today) if figure.keys else None for figure in dates]  # 31 February has no key
-    if len(days) != 2 or not (days[0] and days[1]):
-        return set()
-    nights = abs((days[1] - days[0]).days)
-    return {Decimal(nights), Decimal(nights + 1)} if nights else set()
 
 
 def _day(key: Key, today: date) -> date | None:

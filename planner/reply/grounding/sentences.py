@@ -77,6 +77,10 @@ class Sentence:
         start, end = max(self.start, figure.start - _BEFORE), min(self.end, figure.end + _CLOSE_AFTER)
         return spoken(words()[name]).search(self.whole, start, end) is not None
 
+    def is_scale(self, figure: Figure) -> bool:
+        """Return whether a figure is the end of the scale of the one before it, as in "76 out of 100"."""
+        return _scale().search(self.whole, self.start, figure.start) is not None
+
     def is_limit(self, figure: Figure) -> bool:
         """Return whether the words before a figure compare something with it, such as "over the 90"."""
         return _limits().search(self.whole, max(self.start, figure.start - _BEFORE), figure.start) is not None
@@ -226,6 +230,11 @@ def _limits() -> re.Pattern[str]:
 def _parts() -> re.Pattern[str]:
     of, number = words()["part_joints"], r"\d{1,6}(?:[.,]\d{1,2})?"
     return re.compile(rf"(?<![\d.,])(?P<part>{number}) ?(?:{of}) ?(?P<whole>{number})(?![\d.,]\d)", re.IGNORECASE)
+
+
+@lru_cache
+def _scale() -> re.Pattern[str]:
+    return re.compile(rf"\d(?: [^\W\d_]+){{0,3}} ?(?:{words()['part_joints']}) ?$", re.IGNORECASE)
 
 
 @lru_cache

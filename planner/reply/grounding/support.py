@@ -193,8 +193,8 @@ def _derived(figure: Figure, context: Context) -> Derived | None:
     value = value_of(figure)
     if value is None:
         return None
-    if figure.kind == "percent" and value == 100:
-        return Derived(value, "", IDIOM)  # "100 % sure" is a way to say yes
+    if value == 100 and (figure.kind == "percent" or context.sentence.is_scale(figure)):
+        return Derived(value, "", IDIOM)  # "100 % sure" is a way to say yes, and 100 in "76 out of 100" is the scale
     direction = context.sentence.rounding(figure)
     if figure.kind == "percent" and direction and (place := _rounded_percent(value, context, direction)):
         return Derived(value, f"{place.path} ≈ {value}", place)
