@@ -1,5 +1,6 @@
 """Support: the place that a figure of a sentence comes from, or the reason why it may not be said."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -7,7 +8,7 @@ from typing import Literal
 
 from turnloom.planner.reply.grounding.arithmetic import Derived, KnownAmounts, derive, derive_percent, is_rounded
 from turnloom.planner.reply.grounding.assertions import goes_on
-from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_in, is_in_one_statement
+from turnloom.planner.reply.grounding.binding import Mention, dated, elements_of, fits, is_in, is_in_one_statement
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.exchange import exchanged
 from turnloom.planner.reply.grounding.fields import Basis
@@ -63,6 +64,13 @@ class Context:
         if figure.kind not in _NAMED:
             return frozenset()
         return elements_of(figure, self.sentence, self.named) if self.named else self._of_topic()
+
+    def at(self) -> frozenset[Element]:
+        """Return the elements that have the time of the sentence, if it tells one time and one amount."""
+        kinds = Counter(figure.kind for figure in self.sentence.figures)
+        is_one = kinds["time"] == kinds["money"] == 1
+        times = (figure for figure in self.sentence.figures if figure.kind == "time" and is_one)
+        return frozenset().union(*(mention.elements for mention in dated(times, self.evidence.places)))
 
     def _of_topic(self) -> frozenset[Element]:
         """Return the elements that a sentence such as "It costs 90" goes on about, if one name alone came before."""
@@ -146,6 +154,8 @@ def _fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> E
     if figure.kind in _BOUND and (on := elements_of(figure, context.sentence, context.days)):
         on_day = [place for place in bound if place.is_prose or fits(place, on)]
         bound = on_day if bound else [place for place in places if is_in(place, on)]
+    if figure.kind == "money":
+        bound = [place for place in bound if fits(place, context.at())]
     if figure.kind == "time" and (role := role_of(figure, context.sentence)):
         bound = [place for place in bound if role_of_field(place.path) in (None, role)]
     if not bound:
