@@ -1,0 +1,75 @@
+"""What people look up: places that anybody may call, rated things, departures by their time."""
+
+from typing import Any
+
+import pytest
+
+from tests.planner.reply.grounding.replies import refused
+
+CAFE = {"name": "Café Luna", "rating": 4.5, "phone_number": "+33 1 53 75 62 62", "street_address": "12 Harbour Road"}
+DENTIST = {"dentist_name": "Akins Faren", "phone_number": "408-732-4412", "address": "990 West Fremont Avenue"}
+GUEST = {"guest_name": "Dana Katz", "phone_number": "408-732-4412", "rating": 4}
+NAMED = {"name": "Dana Katz", "phone_number": "408-732-4412"}
+BUSES = [
+    {"leaving": "06:20", "fare": 34, "currency": "USD"},
+    {"leaving": "06:50", "fare": 47, "currency": "USD"},
+    {"leaving": "09:10", "fare": 31, "currency": "USD"},
+]
+HOTELS = [
+    {"place_name": "Grand Hotel Adria", "star_rating": "3", "price_per_night": "93"},
+    {"place_name": "Alamo Inn", "star_rating": "2", "price_per_night": "52"},
+    {"place_name": "12 Apostles", "star_rating": "5", "price_per_night": "210"},
+]
+FILM = [{"title": "The Farewell", "percent_rating": "99"}, {"title": "Good Boys", "percent_rating": "79"}]
+
+
+@pytest.mark.parametrize(
+    ("reply", "result"),
+    [
+        ("Call them at +33 1 53 75 62 62; it is at 12 Harbour Road.", CAFE),
+        ("Their number is 408-732-4412, at 990 West Fremont Avenue.", DENTIST),
+    ],
+)
+def test_who_is_rated_or_works_for_the_public_may_be_called(reply: str, result: dict[str, Any]) -> None:
+    """Nobody declares these contacts as public, but only places of business have such fields."""
+    assert refused(reply, result) == []
+
+
+@pytest.mark.parametrize("result", [GUEST, NAMED])
+def test_a_person_may_not(result: dict[str, Any]) -> None:
+    """A person stays a person, rated or not."""
+    assert "408-732-4412" in refused("Her number is 408-732-4412.", result)
+
+
+def test_an_amount_beside_a_time_belongs_to_what_leaves_then() -> None:
+    """Nothing but its time names a departure."""
+    assert refused("How about the bus at 6:50 am for $47?", BUSES) == []
+    assert refused("The bus at 6:50 am costs $47.", BUSES) == []
+    assert refused("The bus at 6:50 am costs $34.", BUSES) == ["$34"]
+
+
+def test_a_word_for_a_kind_of_thing_is_no_name() -> None:
+    """Though one is called Grand Hotel, "a hotel" may be any of them, and "3 hotels" are all."""
+    assert refused("Alamo Inn is a 2 star hotel. It's a hotel for $52 a night.", HOTELS) == []
+    assert refused("There are 3 hotels. One is a 5 star hotel called 12 Apostles.", HOTELS) == []
+    assert refused("Alamo Inn is a 5 star hotel.", HOTELS) == ["5 star"]
+
+
+def test_a_hundred_may_be_the_scale() -> None:
+    """The end of a scale needs no source; what is measured on it does."""
+    assert refused("Good Boys is rated 79 out of 100.", FILM) == []
+    assert refused("Good Boys is rated 178 out of 100.", FILM) == ["178"]
+
+
+def test_precipitation_is_a_chance_in_per_cent() -> None:
+    """Interfaces of weather give it without its sign."""
+    weather = {"precipitation": "19", "temperature": "90"}
+
+    assert refused("The chance of rain is 19 percent.", weather) == []
+    assert refused("The chance of rain is 29 percent.", weather) == ["29 percent"]
+
+
+def test_a_full_stop_without_a_blank_is_no_link() -> None:
+    """Endings such as .is and .you are words that begin sentences. Written small, they lead somewhere."""
+    assert refused("It is booked.You will hear from us at the Patio.Is that right?", {}) == []
+    assert refused("See booked.you for more.", {}) == ["booked.you"]
