@@ -65,11 +65,11 @@ class Context:
             return frozenset()
         return elements_of(figure, self.sentence, self.named) if self.named else self._of_topic()
 
-    def at(self) -> frozenset[Element]:
-        """Return the elements that have the time of the sentence, if it tells one time and one amount."""
-        kinds = Counter(figure.kind for figure in self.sentence.figures)
-        is_one = kinds["time"] == kinds["money"] == 1
-        times = (figure for figure in self.sentence.figures if figure.kind == "time" and is_one)
+    def at(self, figure: Figure) -> frozenset[Element]:
+        """Return the elements that have the only time beside an amount that is the only one of its sentence."""
+        kinds = Counter(one.kind for one in self.sentence.figures)
+        is_one = figure.kind == "money" and kinds["time"] == kinds["money"] == 1
+        times = (one for one in self.sentence.figures if one.kind == "time" and is_one)
         return frozenset().union(*(mention.elements for mention in dated(times, self.evidence.places)))
 
     def _of_topic(self) -> frozenset[Element]:
@@ -149,13 +149,11 @@ def _fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> E
     elements = context.elements(figure)
     if figure.kind in ("link", "phone") and not _have_own(figure, elements, context.evidence.places):
         elements = frozenset()
-    above = context.above.values() if context.sentence.is_item else ()
-    bound = [place for place in places if fits(place, elements) and all(fits(place, one) for one in above)]
+    groups = (elements, context.at(figure), *(context.above.values() if context.sentence.is_item else ()))
+    bound = [place for place in places if all(fits(place, group) for group in groups)]
     if figure.kind in _BOUND and (on := elements_of(figure, context.sentence, context.days)):
         on_day = [place for place in bound if place.is_prose or fits(place, on)]
         bound = on_day if bound else [place for place in places if is_in(place, on)]
-    if figure.kind == "money":
-        bound = [place for place in bound if fits(place, context.at())]
     if figure.kind == "time" and (role := role_of(figure, context.sentence)):
         bound = [place for place in bound if role_of_field(place.path) in (None, role)]
     if not bound:
