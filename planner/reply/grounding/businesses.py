@@ -15,6 +15,15 @@ def is_business(fields: dict[str, Any]) -> bool:
     return is_any and not any(name.is_person for name, _ in found)
 
 
+def is_of_service(fields: dict[str, Any]) -> bool:
+    """Return whether the contacts of a whole result are those of the service that gave it: it names nobody.
+
+    Neither a name nor the number of a record, such as an order's, stands beside them.
+    """
+    names = [field_name(key) for key in fields if set(parts_of(key)).isdisjoint(words()["phone_fields"])]
+    return not any(name.is_person or name.is_identity or name.is_name or name.is_reference for name in names)
+
+
 def is_of_business(text: str) -> bool:
     """Return whether a text speaks of a place of business, so that its contacts are public."""
     return spoken(words()["business_words"]).search(text) is not None

@@ -13,7 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from turnloom.planner.reply.grounding.assertions import stated_by, truth_of
-from turnloom.planner.reply.grounding.businesses import is_business, is_of_business
+from turnloom.planner.reply.grounding.businesses import is_business, is_of_business, is_of_service
 from turnloom.planner.reply.grounding.contacts import code_key, host_of, is_code, is_personal
 from turnloom.planner.reply.grounding.counts import fractions, runs
 from turnloom.planner.reply.grounding.days import iso_day, iso_moment, iso_month
@@ -165,13 +165,15 @@ class Evidence:
         for told in told_by(fields):
             self._put(told, path, FieldScope())
             self.places.small |= {told[-1]} if isinstance(told[-1], Decimal) else set()
-        is_listed = are_records(fields)
+        is_listed, is_open = are_records(fields), not path and is_of_service(fields)
         for key, inner in fields.items():
             inside = scope.inside(key, beside, self._origin.public, self._origin.redact)
             inside = inside.of_value(inner, is_any=bool(beside) and not has_money, has_money=has_money)
             is_said = inside.is_said and (scope.is_said or self.places.are_said(inner))
             labels = labels_of(key) if is_listed else inside.labels
             inside = inside.changed(is_said=is_said, labels=labels, page=page if key in outside else scope.page)
+            if is_open and not (inside.is_redacted or isinstance(inner, dict | list)):
+                inside = inside.changed(is_public=True)
             there = f"{path}[{key}]" if is_listed else f"{path}.{key}" if path else key
             self._text(key, there, inside)
             self._flag(key, inner, there, inside)

@@ -16,6 +16,7 @@ from turnloom.planner.reply.grounding.places import EvidencePlace, ExchangeRate,
 
 _MOST_RATES = 200
 _DEEPEST = 6
+_BASES = ("base", "base_currency", "baseCurrency")
 _PRECISION = Decimal("0.01")
 """An amount that is said may differ from the computed one by half of this part of it at most."""
 
@@ -49,16 +50,21 @@ def _is_near(value: Decimal, said: Decimal) -> bool:
     return abs(value - said) * 2 <= min(Decimal(1).scaleb(exponent), said * _PRECISION)
 
 
-def _rates(value: Any, path: str, pair: tuple[str, str] | None, deep: int) -> Iterator[ExchangeRate]:
-    """Yield rates. `pair`: the two currencies that an object around it names."""
+def _rates(
+    value: Any, path: str, pair: tuple[str, str] | None, deep: int, base: str | None = None
+) -> Iterator[ExchangeRate]:
+    """Yield rates. `pair`: the two currencies that an object around it names; `base`: the one that it calls so."""
     if deep and isinstance(value, list):
         for number, inner in enumerate(value):
-            yield from _rates(inner, f"{path}[{number}]", pair, deep - 1)
+            yield from _rates(inner, f"{path}[{number}]", pair, deep - 1, base)
     elif deep and isinstance(value, dict):
         named = [inner for inner in value.values() if isinstance(inner, str) and codes_of([inner])]
         match named:
             case [of, to]:
                 pair = of, to
+            case [to] if base:
+                pair = base, to
+        base = next((value[key] for key in _BASES if codes_of([value.get(key)])), base)
         for key, inner in value.items():
             there = f"{path}.{key}" if path else key
             if isinstance(inner, dict) and len(named) == 1 and codes_of(inner):
@@ -66,7 +72,7 @@ def _rates(value: Any, path: str, pair: tuple[str, str] | None, deep: int) -> It
             elif pair and key.lower().endswith(tuple(words()["exchange_fields"])) and (rate := decimal_of(inner)):
                 yield ExchangeRate(*pair, rate, there)
             else:
-                yield from _rates(inner, there, pair, deep - 1)
+                yield from _rates(inner, there, pair, deep - 1, base)
 
 
 def _quoted(base: str, rates: dict[str, Any], path: str) -> Iterator[ExchangeRate]:
