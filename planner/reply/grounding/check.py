@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from turnloom.models.contracts.turn import Source
 from turnloom.planner.reply.grounding.binding import Mention, dated, lists_of, mentions, of_columns
+from turnloom.planner.reply.grounding.comparisons import miscompared
 from turnloom.planner.reply.grounding.consistency import not_apart, of_other_nights, unrelated
 from turnloom.planner.reply.grounding.contradictions import contradiction, denied_flags
 from turnloom.planner.reply.grounding.evidence import Evidence
@@ -124,7 +125,12 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
                 told.append(Operand(value, code_of(figure, evidence.places), place))
         yield from (
             (figure, "no_source")
-            for figure in (*unrelated(sentence), *not_apart(sentence, limits), *of_other_nights(sentence, nights))
+            for figure in (
+                *unrelated(sentence),
+                *not_apart(sentence, limits),
+                *of_other_nights(sentence, nights),
+                *miscompared(context),
+            )
         )
         yield from ((claim, "policy") for claim in denied_flags(context))
         for claim in _without_counted(inside, evidence):

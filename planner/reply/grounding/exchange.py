@@ -59,11 +59,7 @@ def _rates(
             yield from _rates(inner, f"{path}[{number}]", pair, deep - 1, base)
     elif deep and isinstance(value, dict):
         named = [inner for inner in value.values() if isinstance(inner, str) and codes_of([inner])]
-        match named:
-            case [of, to]:
-                pair = of, to
-            case [to] if base:
-                pair = base, to
+        pair = _pair(named, base) or pair
         base = next((value[key] for key in _BASES if codes_of([value.get(key)])), base)
         for key, inner in value.items():
             there = f"{path}.{key}" if path else key
@@ -73,6 +69,15 @@ def _rates(
                 yield ExchangeRate(*pair, rate, there)
             else:
                 yield from _rates(inner, there, pair, deep - 1, base)
+
+
+def _pair(named: list[str], base: str | None) -> tuple[str, str] | None:
+    match named:
+        case [of, to]:
+            return of, to
+        case [to] if base:
+            return base, to
+    return None
 
 
 def _quoted(base: str, rates: dict[str, Any], path: str) -> Iterator[ExchangeRate]:

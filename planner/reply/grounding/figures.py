@@ -30,6 +30,7 @@ Kind = Literal[
     "flag",
     "small",
     "deed",
+    "comparison",
 ]
 
 _ENTITY = re.compile(r"&(?:#[0-9]{1,32};?|#[xX][0-9a-fA-F]{1,32};?|[A-Za-z][A-Za-z0-9]{1,31};)")

@@ -128,6 +128,8 @@ class Places:
     whole_names: dict[str, set[Element]] = field(default_factory=dict)
     """Name of several words, in lower case -> the elements that have it."""
 
+    lists: dict[Element, set[Element]] = field(default_factory=dict)
+    """List of several objects -> its elements."""
     exchange: list[tuple[ExchangeRate, EvidencePlace]] = field(default_factory=list)
     """The exchange rates of results."""
     small: set[Decimal] = field(default_factory=set)
@@ -177,6 +179,11 @@ class Places:
             if key[0] == form and (unit is None or key[1] == unit) and isinstance(key[-1], Decimal)
         }
 
+    def beside(self, element: Element) -> set[Element]:
+        """Return the other elements of an element's list."""
+        step, turn, path = element
+        return self.lists.get((step, turn, path.rpartition("[")[0]), set()) - {element}
+
     def name_elements(self, parent: Element, values: Mapping[Any, Any]) -> None:
         """Learn by which words the objects of a list, which has a place of its own, can be told apart.
 
@@ -189,6 +196,7 @@ class Places:
         elements: dict[Element, Any] = {(step, turn, f"{path}[{key}]"): _with_key(key, inner) for key, inner in objects}
         if len(elements) < 2:
             return
+        self.lists[parent] = set(elements)
         names = {element: name_in(inner) for element, inner in elements.items()}
         for element, name in names.items():
             for whole in {name, *names_in(elements[element])}:

@@ -20,6 +20,7 @@ HOTELS = [
     {"place_name": "Alamo Inn", "star_rating": "2", "price_per_night": "52"},
     {"place_name": "12 Apostles", "star_rating": "5", "price_per_night": "210"},
 ]
+HOTELS_IN_DOLLARS = [{**hotel, "currency": "USD"} for hotel in HOTELS]
 FILM = [{"title": "The Farewell", "percent_rating": "99"}, {"title": "Good Boys", "percent_rating": "79"}]
 
 
@@ -73,3 +74,53 @@ def test_a_full_stop_without_a_blank_is_no_link() -> None:
     """Endings such as .is and .you are words that begin sentences. Written small, they lead somewhere."""
     assert refused("It is booked.You will hear from us at the Patio.Is that right?", {}) == []
     assert refused("See booked.you for more.", {}) == ["booked.you"]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("Alamo Inn is $41 cheaper than Grand Hotel Adria.", "Alamo Inn is $41 dearer than Grand Hotel Adria."),
+        ("Grand Hotel Adria kostet 41 $ mehr als Alamo Inn.", "Grand Hotel Adria kostet 41 $ weniger als Alamo Inn."),
+        ("12 Apostles es más caro que Alamo Inn.", "12 Apostles es más barato que Alamo Inn."),
+    ],
+)
+def test_a_comparison_of_two_named_prices_must_be_the_right_way_round(right: str, wrong: str) -> None:
+    """The difference alone does not tell which of the two is the cheaper one."""
+    assert refused(right, HOTELS_IN_DOLLARS) == []
+    assert len(refused(wrong, HOTELS_IN_DOLLARS)) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Is Alamo Inn dearer than Grand Hotel Adria?",
+        "Alamo Inn isn't dearer than Grand Hotel Adria.",
+        "Le moins cher est Alamo Inn, à 52 $.",
+    ],
+)
+def test_what_compares_nothing_may_be_said(reply: str) -> None:
+    """Questions, denials and superlatives."""
+    assert refused(reply, HOTELS_IN_DOLLARS) == []
+
+
+def test_the_phone_of_a_service_is_where_its_result_names_nobody() -> None:
+    """Beside prices and opening times stands the number to call; in a record it is somebody's."""
+    plans = {"plans": [{"name": "Plus", "monthly": 249}], "trial_days": 7, "phone": "03-555-0188"}
+
+    assert refused("Call 03-555-0188.", plans) == []
+    for record in ({"order_id": "A1"}, {"name": "Dana"}, {"customer": "LG-204"}, {"email": "dana@example.com"}):
+        assert "03-555-0188" in refused("Call 03-555-0188.", {**record, "phone": "03-555-0188"})
+    assert "03-555-0199" in refused("Call 03-555-0199.", {**plans, "guest": {"phone": "03-555-0199"}})
+
+
+def test_rates_may_be_listed_under_their_base() -> None:
+    """As interfaces of banks give them."""
+    rates = {"base": "GBP", "rates": [{"currency": "EUR", "rate": 1.142}, {"currency": "CHF", "rate": 1.0655}]}
+
+    assert refused("For £500 you'd get €571.", rates, said="I have 500 pounds") == []
+    assert refused("For £500 you'd get €581.", rates, said="I have 500 pounds") != []
+
+
+def test_a_name_of_a_hotel_is_no_number() -> None:
+    """Though "grand" may stand for a thousand."""
+    assert refused("Alamo Inn is smaller than Grand Hotel Adria.", HOTELS) == []
