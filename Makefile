@@ -4,12 +4,12 @@
 #   SHORT=1             with `bench`, `chaos`: take only a few minutes
 #   PLACEMENT=dense     with `chaos`: lay the steps on workers this way, instead of `spread`
 #   PEERS=1             with `bench`: compare with LangGraph, DBOS and hand-written Celery; .venv-peers gets two of them
-#   JOBS=2              with `test`: processes that share the tests
+#   JOBS=3              with `test`: processes that share the tests
 #   ARGS=…              with `test`, `up`, `demo`, `chaos`, `bench`: further arguments
 
 PYTHON ?= python3
 VENV ?= .venv
-JOBS ?= 2
+JOBS ?= 3
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS_VENV := $(CURDIR)/.venv-peers

@@ -1,6 +1,8 @@
 """Processes that exist but do nothing, as after a pause of the machine, stop nobody else."""
 
+import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -116,3 +118,33 @@ def test_a_request_without_a_running_web_server_is_answered(stack: Stack) -> Non
 
     with client_of(stack) as api:
         assert api.get("/healthz").status_code == 200
+
+
+def test_a_frozen_worker_is_named_by_every_check(stack: Stack, loaded_python: list[str]) -> None:
+    """With a frozen worker the stack accepts turns but is not healthy, and only this worker's probe fails."""
+
+    def probe(*command: str) -> int:
+        environment = {**os.environ, **stack.environment}
+        line = [*loaded_python, "-m", "turnloom.workers.cli", *command, "--check"]
+        return subprocess.run(line, env=environment, check=False).returncode
+
+    def healthy() -> httpx2.Response:
+        return httpx2.get(f"{stack.url}/healthz?deep=1")
+
+    wait_for(lambda: healthy().status_code == 200)
+    stopped = stack.processes["worker-cpu"]
+    stopped.is_watched = False
+    try:
+        with frozen(stopped.pid):
+            wait_for(lambda: healthy().status_code == 503, within_s=15)
+
+            told, ready = healthy().json(), httpx2.get(f"{stack.url}/readyz").status_code
+            wait_for(lambda: probe("worker", "--name", "worker-cpu") == 1)
+            wait_for(lambda: probe("worker", "--name", "worker-io-1") == 0, within_s=30)
+            beat = probe("beat")
+    finally:
+        stopped.is_watched = True
+    wait_for(lambda: healthy().status_code == 200)
+
+    assert beat == 0
+    assert ("tools.cpu" in told["detail"], "tools.io" in told["detail"], ready) == (True, False, 200)

@@ -8,7 +8,6 @@ import pytest
 
 from tests.facts import wait_for
 from tests.journeys.following import finished, kinds, post, run, sim_lines, wait_step
-from turnloom.workers.embedded.stack import Stack
 
 WRITE = {"id": "w", "tool": "sim.write", "args": {"value": "kept", "ms": 1_500}}
 LONG = 20_000
@@ -75,19 +74,6 @@ def test_cancelling_during_a_running_write(api: httpx2.Client) -> None:
     wait_for(lambda: step_of(api, turn_id, "w")["status"] == "succeeded")
     assert api.get(f"/v1/turns/{turn_id}").json()["status"] == "cancelled"
     assert kinds(api, turn_id) == before
-
-
-def test_cancelling_a_turn_that_nobody_plans(stack: Stack, api: httpx2.Client) -> None:
-    """While Redis is down, a turn can be cancelled. It is answered when Redis is back."""
-    stack.redis.stop()
-    try:
-        turn_id = post(api)["turn_id"]
-        answer = cancel(api, turn_id)
-    finally:
-        stack.redis.start()
-
-    assert (answer.status_code, answer.json()["status"]) == (202, "responding")
-    assert finished(api, turn_id, within_s=25)["status"] == "cancelled"
 
 
 @pytest.mark.parametrize(

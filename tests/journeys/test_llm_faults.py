@@ -26,7 +26,7 @@ from tests.planner.llm.scripted import Behaviour, Script, fails, hangs, raw, say
 from turnloom.workers.embedded.servers import EmbeddedServers
 from turnloom.workers.embedded.stack import Stack
 
-WAITING = ("limited", "out", "silent", "silent_for_a_moment", "cut_reply")
+WAITING = ("limited", "out_for_plans", "out_for_replies", "silent", "silent_for_a_moment", "cut_reply")
 """Faults after which the turn waits before it asks the model again."""
 HELD = "held"
 """A message whose answer waits until the test lets it go on."""
@@ -76,7 +76,8 @@ def faults(released: threading.Event) -> dict[str, Fault]:
         "well": Fault(),
         "limited": Fault((limited, GOOD), (limited, REPLY)),
         "limited_beyond_the_deadline": Fault((limited_for_long,), (), 1, 0, "not answering", "llm_rate_limited"),
-        "out": Fault((out, out, GOOD), (out, out, REPLY), calls=4),
+        "out_for_plans": Fault((out, out, GOOD), calls=3),
+        "out_for_replies": Fault((GOOD,), (out, out, REPLY), calls=3),
         "out_for_a_moment": Fault((out, GOOD), (out, REPLY)),
         "out_for_replies_beyond_the_deadline": Fault((GOOD,), (limited_for_long,), says="yes"),
         "rejecting": Fault((fails(401),), (), 1, 0, "not answering", "llm_rejected"),
@@ -182,7 +183,7 @@ def test_retry_after_of_the_endpoint_is_kept(api: httpx2.Client, days: Days) -> 
 
 def test_a_turn_that_waits_for_its_model_says_so_once(api: httpx2.Client) -> None:
     """Readers get one event that says why it waits and until when, and the error is gone at the end."""
-    turn_id = post(api, "out again", agent="generic")["turn_id"]
+    turn_id = post(api, "out_for_plans again", agent="generic")["turn_id"]
     wait_for(lambda: api.get(f"/v1/turns/{turn_id}/explain").json()["cause"] == "retry_at")
     waiting = api.get(f"/v1/turns/{turn_id}").json()
     turn = finished(api, turn_id)

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.facts import is_alive, wait_for
+from tests.facts import wait_for
 from tests.journeys.following import assert_ran_once_in_order, finished, kinds, post, run, sim_lines, wait_step
 from turnloom.workers.embedded.stack import Stack
 
@@ -59,21 +59,6 @@ def test_a_rejected_call_is_not_made_and_the_reply_says_so(api: httpx2.Client, s
     assert (turn["status"], turn["steps"][1]["error"]["code"]) == ("succeeded", "REJECTED")
     assert "was not approved" in turn["reply"]["text"]
     assert Counter(sim_lines(sim_log, turn_id))["S", "w"] == 0
-
-
-def test_workers_that_die_while_a_call_waits_lose_nothing(stack: Stack, api: httpx2.Client, sim_log: Path) -> None:
-    """No process holds the waiting call. After the approval, the workers that replaced the dead ones make it."""
-    turn_id = waiting(api)
-    workers = [process for name, process in stack.processes.items() if name.startswith("worker-io")]
-    pids = [process.pid for process in workers]
-    for process in workers:
-        process.kill()
-    wait_for(lambda: all(pid is None or not is_alive(pid) for pid in pids))
-
-    decide(api, turn_id)
-
-    assert finished(api, turn_id, within_s=30)["status"] == "succeeded"
-    assert_ran_once_in_order(sim_log, turn_id, NEEDS)
 
 
 def test_a_decision_while_redis_is_down_is_carried_out_later(stack: Stack, api: httpx2.Client) -> None:

@@ -14,7 +14,6 @@ import pytest
 
 from tests.facts import is_alive, wait_for
 from turnloom.workers.cli.up import banner
-from turnloom.workers.embedded.pid_files import signal_group
 from turnloom.workers.embedded.servers import EmbeddedServers
 from turnloom.workers.embedded.stack import Stack
 
@@ -54,38 +53,6 @@ def test_killed_worker_comes_back(stack: Stack):
     wait_for(lambda: stack.processes["worker-io-1"].pid not in (None, before["worker-io-1"]))
     after = {name: process.pid for name, process in stack.processes.items()}
     assert {name for name in before if before[name] != after[name]} == {"worker-io-1"}
-
-
-def test_a_frozen_worker_is_named_by_every_check(stack: Stack, loaded_python: list[str]):
-    """With a frozen worker the stack accepts turns but is not healthy, and only this worker's probe fails."""
-
-    def probe(*command: str) -> int:
-        environment = {**os.environ, **stack.environment}
-        line = [*loaded_python, "-m", "turnloom.workers.cli", *command, "--check"]
-        return subprocess.run(line, env=environment, check=False).returncode
-
-    def healthy() -> httpx2.Response:
-        return httpx2.get(f"{stack.url}/healthz?deep=1")
-
-    wait_for(lambda: healthy().status_code == 200)
-    frozen = stack.processes["worker-cpu"]
-    frozen.is_watched = False
-    signal_group(frozen.pid, signal.SIGSTOP)
-    try:
-        wait_for(lambda: healthy().status_code == 503, within_s=15)
-
-        told, ready = healthy().json(), httpx2.get(f"{stack.url}/readyz").status_code
-        wait_for(lambda: probe("worker", "--name", "worker-cpu") == 1)
-        # This one may still be starting, because another test has killed it.
-        wait_for(lambda: probe("worker", "--name", "worker-io-1") == 0, within_s=30)
-        beat = probe("beat")
-    finally:
-        signal_group(frozen.pid, signal.SIGCONT)
-        frozen.is_watched = True
-    wait_for(lambda: healthy().status_code == 200)
-
-    assert beat == 0
-    assert ("tools.cpu" in told["detail"], "tools.io" in told["detail"], ready) == (True, False, 200)
 
 
 def test_stack_has_the_processes_that_were_asked_for(stack: Stack):
