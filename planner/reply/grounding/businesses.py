@@ -12,16 +12,19 @@ def is_business(fields: dict[str, Any]) -> bool:
     found = [(field_name(key), isinstance(value, int | float)) for key, value in fields.items()]
     is_any = any(_is_for_callers(key) or _names_business(key) for key in fields)
     is_any = is_any or any((name.is_business and not is_number) or "star" in name.units for name, is_number in found)
-    return is_any and not any(name.is_person for name, _ in found)
+    return is_any and not any(name.is_person for name, _ in found) and not any(map(_names_person, fields))
 
 
 def is_of_service(fields: dict[str, Any]) -> bool:
-    """Return whether the contacts of a whole result are those of the service that gave it: it names nobody.
+    """Return whether the contacts of a whole result are those of the service that gave it.
 
-    Neither a name nor the number of a record, such as an order's, stands beside them.
+    It offers or charges something, and neither a name, an address nor the number of a record stands beside them.
     """
-    names = [field_name(key) for key in fields if set(parts_of(key)).isdisjoint(words()["phone_fields"])]
-    return not any(name.is_person or name.is_identity or name.is_name or name.is_reference for name in names)
+    others = {key: value for key, value in fields.items() if set(parts_of(key)).isdisjoint(words()["phone_fields"])}
+    names = [field_name(key) for key in others]
+    is_record = any(name.is_person or name.is_identity or name.is_name or name.is_reference for name in names)
+    offers = any(isinstance(value, list) for value in others.values()) or any(name.is_money for name in names)
+    return offers and not (is_record or any(name.is_private for name in names))
 
 
 def is_of_business(text: str) -> bool:
@@ -42,3 +45,11 @@ def _names_business(key: str) -> bool:
     parts, lexicon = set(parts_of(key)), words()
     names = {*lexicon["public_fields"], *lexicon["names_of_business"]}
     return not parts.isdisjoint(lexicon["rated_fields"]) or ("name" in parts and not parts.isdisjoint(names))
+
+
+@lru_cache(maxsize=2048)
+def _names_person(key: str) -> bool:
+    """Return whether a field has a part of a person's name: `first_name`, `contact_name`, `apellidos`."""
+    parts, lexicon = set(parts_of(key)), words()
+    is_part = "name" in parts and not parts.isdisjoint(lexicon["parts_of_names"])
+    return is_part or not parts.isdisjoint(lexicon["names_of_persons"])

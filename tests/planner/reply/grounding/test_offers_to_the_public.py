@@ -10,6 +10,8 @@ CAFE = {"name": "Café Luna", "rating": 4.5, "phone_number": "+33 1 53 75 62 62"
 DENTIST = {"dentist_name": "Akins Faren", "phone_number": "408-732-4412", "address": "990 West Fremont Avenue"}
 GUEST = {"guest_name": "Dana Katz", "phone_number": "408-732-4412", "rating": 4}
 NAMED = {"name": "Dana Katz", "phone_number": "408-732-4412"}
+SELLER = {"first_name": "Dana", "last_name": "Katz", "phone_number": "408-732-4412", "rating": 4}
+LEAD = {"company_name": "Katz Ltd", "contact_name": "Dana Katz", "phone_number": "408-732-4412"}
 BUSES = [
     {"leaving": "06:20", "fare": 34, "currency": "USD"},
     {"leaving": "06:50", "fare": 47, "currency": "USD"},
@@ -36,7 +38,7 @@ def test_who_is_rated_or_works_for_the_public_may_be_called(reply: str, result: 
     assert refused(reply, result) == []
 
 
-@pytest.mark.parametrize("result", [GUEST, NAMED])
+@pytest.mark.parametrize("result", [GUEST, NAMED, SELLER, LEAD])
 def test_a_person_may_not(result: dict[str, Any]) -> None:
     """A person stays a person, rated or not."""
     assert "408-732-4412" in refused("Her number is 408-732-4412.", result)
@@ -108,8 +110,9 @@ def test_the_phone_of_a_service_is_where_its_result_names_nobody() -> None:
     plans = {"plans": [{"name": "Plus", "monthly": 249}], "trial_days": 7, "phone": "03-555-0188"}
 
     assert refused("Call 03-555-0188.", plans) == []
-    for record in ({"order_id": "A1"}, {"name": "Dana"}, {"customer": "LG-204"}, {"email": "dana@example.com"}):
-        assert "03-555-0188" in refused("Call 03-555-0188.", {**record, "phone": "03-555-0188"})
+    for of_somebody in ({"order_id": "A1"}, {"name": "Dana"}, {"customer": "LG-204"}, {"email": "dana@example.com"}):
+        assert "03-555-0188" in refused("Call 03-555-0188.", {**plans, **of_somebody})
+    assert "03-555-0188" in refused("Call 03-555-0188.", {"phone": "03-555-0188", "label": "mobile"})
     assert "03-555-0199" in refused("Call 03-555-0199.", {**plans, "guest": {"phone": "03-555-0199"}})
 
 
