@@ -16,7 +16,8 @@ class Contract(Described, BaseModel):
 
 def rfc3339(at: datetime) -> str:
     """Write a time as we do everywhere: RFC 3339, UTC, six decimals."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # strftime writes the year 664 with three digits, which nobody reads.
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 Moment = Annotated[
@@ -31,7 +32,14 @@ def _read_time(value: Any) -> Any:
     """Read a time that somebody else wrote; one without a zone is in UTC."""
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
-    return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
+    if not isinstance(value, datetime):
+        return value
+    at = value if value.tzinfo else value.replace(tzinfo=UTC)
+    try:
+        at.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("in UTC it is outside the years 1 to 9999") from error
+    return at
 
 
 GivenMoment = Annotated[Moment, BeforeValidator(_read_time)]
