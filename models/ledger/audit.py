@@ -10,7 +10,6 @@ conversation of a tenant's own records is the empty text. A content may be missi
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC
 from itertools import groupby
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -19,6 +18,7 @@ import orjson
 from sqlalchemy import Select, Text, cast, literal, select, tuple_, union
 from sqlalchemy.orm import Session
 
+from turnloom.models.contracts.base import rfc3339
 from turnloom.models.ledger.tenant_audit import CHAIN
 from turnloom.models.tables.audit import AuditRow
 from turnloom.models.tables.conversations import ConversationRow
@@ -163,7 +163,7 @@ def _wrong(row: Any, expected: int, before: bytes) -> Iterator[tuple[int, str]]:
 
 
 def _hash(row: Any, before: bytes) -> bytes:
-    at = row.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    at = rfc3339(row.at)
     # Postgres' concat_ws leaves out a null, so a record without a turn has one field less.
     fields = [row.tenant_id, row.conversation_id, row.seq, row.turn_id, row.kind, at, row.digest.hex(), before.hex()]
     return hashlib.sha256("|".join(str(field) for field in fields if field is not None).encode()).digest()

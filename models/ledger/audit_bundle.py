@@ -15,9 +15,10 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from turnloom.models.contracts.base import rfc3339
 from turnloom.models.ledger import audit, audit_heads, audit_key, conversations
 from turnloom.models.ledger.audit import Chain
-from turnloom.models.ledger.audit_heads import entries, rfc3339
+from turnloom.models.ledger.audit_heads import entries
 from turnloom.models.ledger.transitions import call, call_rows
 from turnloom.models.runtime.operators import operator
 from turnloom.models.tables.steps import StepRow

@@ -14,7 +14,7 @@ import hashlib
 import hmac
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import groupby
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -23,6 +23,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
+from turnloom.models.contracts.base import rfc3339
 from turnloom.models.errors import NotFound
 from turnloom.models.ledger import audit_key
 from turnloom.models.ledger.audit import AuditFault
@@ -221,11 +222,6 @@ def _message(row: AuditHeadRow, digest: str, before: bytes) -> bytes:
 def _lines(row: AuditHeadRow) -> list[bytes]:
     listed = zip(row.conversations, row.seqs, row.hashes, strict=True)
     return [f"{conversation} {seq} {hashed.hex()}".encode() for conversation, seq, hashed in listed]
-
-
-def rfc3339(at: datetime) -> str:
-    """Return a time as it is hashed: UTC, with microseconds."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _tenant(row: Any) -> UUID:
