@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
+from turnloom.planner.reply.grounding.businesses import kinds
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.labels import HEBREW_PREFIX
 from turnloom.planner.reply.grounding.lexicon import either, spoken, words
@@ -47,7 +48,10 @@ def mentions(sentence: Sentence, places: Places) -> list[Mention]:
             continue
         word = match[0] if len(match[0]) < SHORTEST_WORD else match[0].lower()
         elements = next((known for form in _forms(word) if (known := places.named.get(form))), None)
-        is_common = match[0].islower() and (len(word) <= _LONGEST_COMMON or word in _kinds())
+        # One may be called Grand Hotel, and still "a hotel" is any of them.
+        is_common = match[0].islower() and (
+            len(word) <= _LONGEST_COMMON or word in kinds()
+        )  # not "hotel", though one is called Grand Hotel
         is_name = elements and not is_common and word not in _articles()
         if elements and is_name:
             found.append(Mention(match.start(), match.end(), frozenset(elements)))
@@ -100,12 +104,6 @@ def _forms(word: str) -> tuple[str, ...]:
 @lru_cache
 def _articles() -> frozenset[str]:
     return frozenset(words()["articles"])
-
-
-@lru_cache
-def _kinds() -> frozenset[str]:
-    """Return words for kinds of things, which name no thing of that kind: "hotel", though one is called Grand Hotel."""
-    return frozenset((*words()["names_of_business"], *words()["public_fields"]))
 
 
 def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> frozenset[Element]:

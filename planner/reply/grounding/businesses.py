@@ -32,6 +32,12 @@ def is_of_business(text: str) -> bool:
     return spoken(words()["business_words"]).search(text) is not None
 
 
+@lru_cache
+def kinds() -> frozenset[str]:
+    """Return the words for kinds of places of business, and of those who work for the public."""
+    return frozenset((*words()["names_of_business"], *words()["public_fields"]))
+
+
 @lru_cache(maxsize=2048)
 def _is_for_callers(key: str) -> bool:
     """Return whether a field has the contact by which anybody may reach a business, such as `booking_phone`."""
@@ -42,9 +48,8 @@ def _is_for_callers(key: str) -> bool:
 @lru_cache(maxsize=2048)
 def _names_business(key: str) -> bool:
     """Return whether only a place of business, or who works for the public, has a field: `dentist_name`, `rating`."""
-    parts, lexicon = set(parts_of(key)), words()
-    names = {*lexicon["public_fields"], *lexicon["names_of_business"]}
-    return not parts.isdisjoint(lexicon["rated_fields"]) or ("name" in parts and not parts.isdisjoint(names))
+    parts = set(parts_of(key))
+    return not parts.isdisjoint(words()["rated_fields"]) or ("name" in parts and not parts.isdisjoint(kinds()))
 
 
 @lru_cache(maxsize=2048)

@@ -1,6 +1,5 @@
 """Support: the place that a figure of a sentence comes from, or the reason why it may not be said."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -67,9 +66,10 @@ class Context:
 
     def at(self, figure: Figure) -> frozenset[Element]:
         """Return the elements that have the only time beside an amount that is the only one of its sentence."""
-        kinds = Counter(one.kind for one in self.sentence.figures)
-        is_one = figure.kind == "money" and kinds["time"] == kinds["money"] == 1
-        times = (one for one in self.sentence.figures if one.kind == "time" and is_one)
+        if figure.kind != "money":
+            return frozenset()
+        beside = [one for one in self.sentence.figures if one.kind in ("time", "money") and one is not figure]
+        times = beside if [one.kind for one in beside] == ["time"] else []
         return frozenset().union(*(mention.elements for mention in dated(times, self.evidence.places)))
 
     def _of_topic(self) -> frozenset[Element]:

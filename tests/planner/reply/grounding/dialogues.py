@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import click
 import orjson
 
+from tests.planner.reply.grounding.replies import raised
 from turnloom.planner.reply.grounding import Evidence, Grounding, ResultOrigin, check
 
 _NOW = datetime(2019, 3, 1, 9, tzinfo=UTC)
@@ -53,10 +54,7 @@ def replies(dialogue: Mapping[str, Any]) -> Iterator[Reply]:
 
 def altered(reply: Reply, found: Grounding) -> Iterator[tuple[str, str]]:
     """Yield the kinds and the texts of a reply's altered forms."""
-    for source in found.sources:
-        other = re.sub(r"\d+(?=\D*$)", lambda last: str(int(last[0]) + 7).zfill(len(last[0])), source.text)
-        if other != source.text:
-            yield "raised", reply.text.replace(source.text, other, 1)
+    yield from (("raised", text) for text in raised(reply.text, found))
     for action in reply.actions:
         if (other := _of_another(reply, action)) is not None:
             yield "of another", reply.text.replace(action["values"][0], other, 1)

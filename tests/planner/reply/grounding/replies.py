@@ -1,13 +1,14 @@
 """Write replies as a model may: figures of given results in many formats, some right and some altered."""
 
 import random
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from turnloom.planner.reply.grounding import Evidence, ResultOrigin, check
+from turnloom.planner.reply.grounding import Evidence, Grounding, ResultOrigin, check
 from turnloom.planner.reply.grounding.assertions import ANY
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
@@ -228,3 +229,11 @@ def _other_link(rng: random.Random) -> str:
     other = rng.choice("qzj4")
     changed = LINK[:place] + (other if LINK[place].lower() != other else "w") + LINK[place + 1 :]
     return rng.choice([changed, "https://book.example.com/stay", "www.other.example.com", LINK[:-3]])
+
+
+def raised(text: str, found: Grounding) -> Iterator[str]:
+    """Yield forms of a text in each of which the last digits of one sourced figure are raised by seven."""
+    for source in found.sources:
+        other = re.sub(r"\d+(?=\D*$)", lambda last: str(int(last[0]) + 7).zfill(len(last[0])), source.text)
+        if other != source.text:
+            yield text.replace(source.text, other, 1)
