@@ -24,12 +24,15 @@ $$;
 -- Nothing is locked, so that a few too many may be out where several processes count at once; the same holds of
 -- hot.handed_out. Their order is that of the index: without it Postgres, which takes a long backlog for as many turns
 -- sent, would rather read the table until it has enough. And one plan serves every window: to plan anew for each costs
--- ten times what the counting does. Who calls from outside sees to both.
+-- ten times what the counting does. Who calls from outside sees to both. A line is asked for as a range, because what
+-- is equal has every order: to Postgres, while by its statistics nothing is in work, the index of all that is looks as
+-- good.
 create function hot.line_room(p_line bigint, p_user_window int) returns int language plpgsql as $$
 begin
   return case when p_user_window > 0 then p_user_window - (select count(*) from (
-    select from turns where line = p_line and status in ('queued', 'planning', 'running', 'responding')
-                        and lined_up_at is not null order by line limit p_user_window) taken) end;
+    select from turns where line >= p_line and line <= p_line
+                        and status in ('queued', 'planning', 'running', 'responding') and lined_up_at is not null
+     order by line limit p_user_window) taken) end;
 end $$;
 
 -- How many turns of a tenant and class are handed to the planners. Counts at most `p_most`. Without sorting, which the
@@ -77,8 +80,9 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_sor
 declare
   v_next uuid[];
 begin
-  if not exists (
-    select from turns where line = p_line and sent_at is null and ending is null and lined_up_at is null) then
+  perform from turns where line = p_line and sent_at is null and ending is null and lined_up_at is null
+    order by due_at limit 1;
+  if not found then
     return;
   end if;
   v_next := array(
