@@ -1,4 +1,4 @@
-"""Opening and ending a turn read few others, whatever Postgres knows of the table: nothing yet, or that almost all had ended."""
+"""Opening and ending a turn read few others, whatever Postgres knows of the table: nothing, or that all had ended."""
 
 from uuid import UUID
 
