@@ -63,14 +63,18 @@ _OURS = ("TURNLOOM_", "OPENAI_", "DATABASE_URL", "REDIS_URL")
 
 
 class _ByStack(LoadScopeScheduling):  # type: ignore[misc]
-    """A scheduling that gives one process all tests on a shared stack, and any other module as a whole."""
+    """A scheduling that gives one process all tests on a shared stack, and any other module as a whole.
+
+    Those with a browser have a stack of their own: all tests on one stack, which mostly wait, took longest.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]
         if not module.startswith(("tests/journeys/", "tests/docs/", "tests/browser/", "tests/workers/embedded/")):
             return module
         text = (self.config.rootpath / module).read_text("utf-8")
-        return next((scope for scope, use in _APART.items() if use.search(text)), "stack")
+        shared = "browser" if module.startswith("tests/browser/") else "stack"
+        return next((scope for scope, use in _APART.items() if use.search(text)), shared)
 
 
 def pytest_configure(config: pytest.Config) -> None:

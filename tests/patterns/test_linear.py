@@ -35,7 +35,6 @@ PLACES = (
     ("without.",),
 )
 FIRST, LONG, LONGER = 1_000, 4_000, 16_000
-WORST = 10_000
 AT_MOST_S = 0.4
 NOTHING_S = 0.01
 STEEPEST = 8.0
@@ -94,8 +93,6 @@ def steepness(found: Found) -> tuple[float, Attack | None]:
             return first[-1]
     steepest: tuple[float, Attack | None] = (0.0, None)
     for _, attack in sorted(first, reverse=True)[:6]:
-        if search(found, attack, WORST) == float("inf"):
-            return float("inf"), attack
         steepest = max(steepest, (ratio(found, attack), attack), key=lambda each: each[0])
         if steepest[0] >= STEEPEST:
             break

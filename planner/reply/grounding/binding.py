@@ -156,6 +156,17 @@ def elements_of_price(claim: Figure, sentence: Sentence, places: Places) -> froz
     return _having((inside if is_before_price else before or money)[-1], places)
 
 
+def offers_named(sentence: Sentence, named: list[Mention], places: Places) -> list[frozenset[Element]]:
+    """Return the elements of each name of a sentence: of several with one name, those with the amount behind it."""
+    found = []
+    for place, mention in enumerate(named):
+        stop = named[place + 1].start if place + 1 < len(named) else sentence.end
+        amounts = [one for one in sentence.figures if one.kind == "money" and mention.end <= one.start < stop]
+        priced = _having(amounts[0], places) & mention.elements if amounts else frozenset[Element]()
+        found.append(priced or mention.elements)
+    return found
+
+
 def _having(figure: Figure, places: Places) -> frozenset[Element]:
     """Return the elements of lists that have a figure in a field of their own."""
     found = places.of(figure.keys)

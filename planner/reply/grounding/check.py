@@ -1,19 +1,20 @@
 """Check a text against its evidence, sentence by sentence."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from turnloom.models.contracts.turn import Source
-from turnloom.planner.reply.grounding.binding import Mention, dated, lists_of, mentions, of_columns
+from turnloom.planner.reply.grounding.binding import Mention, dated, lists_of, mentions, of_columns, offers_named
 from turnloom.planner.reply.grounding.comparisons import miscompared
 from turnloom.planner.reply.grounding.consistency import not_apart, of_other_nights, unrelated
-from turnloom.planner.reply.grounding.contradictions import contradiction, denied_flags
+from turnloom.planner.reply.grounding.contradictions import contradiction
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.figures import Figure, folded, visible
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Operand
+from turnloom.planner.reply.grounding.policies import denied_flags
 from turnloom.planner.reply.grounding.scan import claims, figures
 from turnloom.planner.reply.grounding.sentences import sentences
 from turnloom.planner.reply.grounding.support import IDIOM, Context, Reason, code_of, support, value_of
@@ -103,6 +104,7 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
     tries = iter(range(1, _MOST_TRIES))
     named: list[Mention] = []
     above: dict[Element, frozenset[Element]] = {}
+    listed: deque[frozenset[Element]] = deque(maxlen=_MOST_TOLD)
     stated: set[Decimal] = set()
     for sentence in sentences(text, found):
         told.extend(operand for figure in sentence.figures for operand in _stated(figure, evidence))
@@ -113,7 +115,7 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
         here = mentions(sentence, evidence.places) or of_columns(sentence, evidence.places)
         named = here or named
         above = lists_of(here) if not sentence.is_item else above | lists_of(here)
-        context = Context(sentence, evidence, here, told, tries, lengths | stated, named, nights, dates, above)
+        context = Context(sentence, evidence, here, told, tries, lengths | stated, named, nights, dates, above, listed)
         stated = lengths
         derived: list[str] = []
         for figure in sentence.figures:
@@ -123,19 +125,26 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
             if isinstance(place, EvidencePlace) and value is not None and place.path:
                 derived.append(place.path)
                 told.append(Operand(value, code_of(figure, evidence.places), place))
-        yield from (
-            (figure, "no_source")
-            for figure in (
-                *unrelated(sentence),
-                *not_apart(sentence, limits),
-                *of_other_nights(sentence, nights),
-                *miscompared(context),
-            )
-        )
-        yield from ((claim, "policy") for claim in denied_flags(context))
-        for claim in _without_counted(inside, evidence):
-            if reason := contradiction(claim, context, derived):
-                yield claim, reason
+        yield from ((figure, "no_source") for figure in _inconsistent(context, limits))
+        yield from _contradicted(_without_counted(inside, evidence), context, derived)
+        listed.extend(offers_named(sentence, here, evidence.places))
+
+
+def _contradicted(
+    claimed: Sequence[Figure], context: Context, derived: Sequence[str]
+) -> Iterator[tuple[Figure, Reason]]:
+    yield from ((claim, "policy") for claim in denied_flags(context))
+    for claim in claimed:
+        if reason := contradiction(claim, context, derived):
+            yield claim, reason
+
+
+def _inconsistent(context: Context, limits: Collection[Decimal]) -> Iterator[Figure]:
+    """Yield the figures of a sentence that cannot be right beside others of it. `limits`: amounts the user named."""
+    yield from unrelated(context.sentence)
+    yield from not_apart(context.sentence, limits)
+    yield from of_other_nights(context.sentence, context.nights)
+    yield from miscompared(context)
 
 
 def _without_counted(claimed: Sequence[Figure], evidence: Evidence) -> list[Figure]:

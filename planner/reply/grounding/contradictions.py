@@ -1,21 +1,21 @@
-"""Contradictions: a count, a duration, a weekday or a policy that is said, where the evidence knows other ones only.
+"""Contradictions: a count, a duration or a weekday that is said, where the evidence knows other ones only.
 
 What the evidence knows nothing about may be said, and a question or an offer states nothing. A deed may be said only if
 a tool that succeeded declares it, or a result names it.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from turnloom.planner.reply.grounding.arithmetic import is_rounded
-from turnloom.planner.reply.grounding.assertions import ANY, OTHER, is_denied
-from turnloom.planner.reply.grounding.binding import elements_of, elements_of_claim, elements_of_price, fits, is_in
+from turnloom.planner.reply.grounding.assertions import ANY, OTHER
+from turnloom.planner.reply.grounding.binding import elements_of, fits, is_in
 from turnloom.planner.reply.grounding.figures import Figure, Key
-from turnloom.planner.reply.grounding.flags import claimed
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.moments import between, days_apart, lasts, of_clock
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places
+from turnloom.planner.reply.grounding.policies import denies
 from turnloom.planner.reply.grounding.sentences import Sentence
 from turnloom.planner.reply.grounding.support import Context, Reason
 
@@ -38,8 +38,7 @@ def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Re
         is_open = sentence.is_question and not _NEXT_CLAUSE.search(sentence.whole, claim.end, sentence.end)
         return None if is_open or _is_done(claim.keys, places) else "deed"
     if claim.kind == "flag":
-        is_open = sentence.is_question or _is_conditional(claim, sentence)
-        return None if is_open else _denied(claim, context)
+        return "policy" if denies(claim, context) else None
     if sentence.is_question or sentence.says("offers"):
         return None
     if found := places.of(claim.keys):
@@ -56,32 +55,6 @@ def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Re
         return None  # it counts what the text lists
     is_wrong = wrong.get(claim.kind, lambda: _has_others_only(claim, context, derived))
     return "no_source" if is_wrong() else None
-
-
-def denied_flags(context: Context) -> Iterator[Figure]:
-    """Yield the words of a sentence that contradict fields that are true or false."""
-    sentence, said = context.sentence, context.evidence.said_stems
-    if sentence.is_question or sentence.says("offers"):
-        return
-    # A text that the user has spoken of may be a wish, such as "insurance: no" in what is about to be booked.
-    flags = [flag for flag in context.evidence.flags if not (flag.is_word and said.intersection(flag.names))]
-    for start, end in _statements(sentence) if flags else ():
-        for first, last, named, is_affirmed in claimed(sentence.whole[start:end], flags):
-            claim = Figure("flag", start + first, start + last, ())
-            elements = elements_of_claim(claim, sentence, context.topic)
-            bound = [flag for flag in named if fits(flag.place, elements)]
-            if bound and all(flag.value is not is_affirmed for flag in bound):
-                yield claim
-
-
-def _statements(sentence: Sentence) -> Iterator[tuple[int, int]]:
-    """Yield the places of the clauses of a sentence. What stands before a colon is one with what stands behind it."""
-    begin: int | None = None
-    for start, end in sentence.clauses():
-        begin = start if begin is None else begin
-        if not sentence.whole[start:end].rstrip().endswith(":"):
-            yield begin, end
-            begin = None
 
 
 def _is_too_many(claim: Figure, sentence: Sentence, places: Places) -> bool:
@@ -126,32 +99,6 @@ def _is_done(keys: tuple[Key, ...], places: Places) -> bool:
     """Return whether a tool has done a deed, or, for one without a name, any deed."""
     is_any = any(key[0] == "deed" for key in places.by_key)
     return bool(places.of((*keys, ("deed", ANY)))) or (("deed", OTHER) in keys and is_any)
-
-
-def _is_conditional(claim: Figure, sentence: Sentence) -> bool:
-    """Return whether a policy is a condition, as in "where it is not included", or holds under one before it."""
-    start, _ = sentence.clause(claim.start)
-    condition = spoken(words()["conditions"])
-    if condition.search(sentence.whole, start, claim.start):
-        return True
-    first = sentence.whole[sentence.start : sentence.clause(sentence.start)[1]]
-    return len(first) < start and condition.match(first) is not None and is_denied(first)
-
-
-def _denied(claim: Figure, context: Context) -> Reason | None:
-    """Return `policy` if results have only the opposite of a policy, of the thing that the sentence names."""
-    *kind, polarity = claim.keys[0]
-    named = elements_of_claim(claim, context.sentence, context.topic)
-    priced = elements_of_price(claim, context.sentence, context.evidence.places)
-    priced = named & priced if named else priced  # the amount before a name may be that of another offer
-    elements = priced or named
-    same, opposite = (
-        [place for place in context.evidence.places.of(((*kind, sort),)) if fits(place, elements)]
-        for sort in (polarity, not polarity)
-    )
-    if any(is_in(place, priced) for place in opposite):
-        same = [place for place in same if is_in(place, priced)]  # a text about all of them does not count
-    return "policy" if opposite and not same else None
 
 
 def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) -> bool:

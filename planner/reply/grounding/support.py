@@ -57,6 +57,8 @@ class Context:
     """The days in it that name elements."""
     above: Mapping[Element, frozenset[Element]]
     """Of each list, the elements that the items of the text have named last, here or above it."""
+    listed: Sequence[frozenset[Element]]
+    """The offers that the text has named before it, in order."""
 
     def elements(self, figure: Figure) -> frozenset[Element]:
         """Return the elements of lists that a figure is said of."""

@@ -54,3 +54,53 @@ def test_what_costs_nothing_is_not_denied(text: str, is_wrong: bool) -> None:
     cancelled = {"code": "TL-48213", "cancelled": True, "cancellable": True, "cancellation_fee": 0}
 
     assert bool(refused(text, cancelled)) == is_wrong
+
+
+CARS = {
+    "cars": [
+        {"model": "Fiat Panda", "automatic": False, "free_cancellation": True, "price_eur": 140},
+        {"model": "Toyota Corolla", "automatic": True, "free_cancellation": True, "price_eur": 197},
+        {"model": "Skoda Octavia", "automatic": True, "free_cancellation": False, "price_eur": 230},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_wrong"),
+    [
+        ("The Corolla can be cancelled free of charge, the Panda can too.", False),
+        ("The Corolla can be cancelled free of charge, the Octavia can too.", True),
+        ("The Corolla can be cancelled free of charge; the Octavia, at €230, cannot.", False),
+        ("The Corolla is automatic; the Octavia is, too.", False),
+        ("The Corolla is automatic; the Panda is, too.", True),
+        ("The Corolla is automatic; the Panda is not.", False),
+        ("The Corolla is automatic; the Octavia is not.", True),
+        ("The Panda is not automatic, and neither is the Octavia.", True),
+        ("Der Corolla ist kostenlos stornierbar, der Panda auch.", False),
+        ("Der Corolla ist kostenlos stornierbar, der Octavia auch.", True),
+        ("El Corolla es cancelable gratis; el Octavia, también.", True),
+        ("Le Corolla est annulable gratuitement, l'Octavia aussi.", True),
+        ("The Corolla is automatic, the Panda is the cheapest one too.", False),
+    ],
+)
+def test_what_is_said_of_another_thing_in_few_words(text: str, is_wrong: bool) -> None:
+    """A clause without a verb of its own says the same as the one before, or the opposite."""
+    assert bool(refused(text, CARS)) == is_wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "is_wrong"),
+    [
+        ("- Fiat Panda, €140\n- Toyota Corolla, €197\n\nBoth can be cancelled free of charge.", False),
+        ("- Fiat Panda, €140\n- Skoda Octavia, €230\n\nBoth can be cancelled free of charge.", True),
+        ("- Fiat Panda, €140\n- Skoda Octavia, €230\n\nBoth are automatic.", True),
+        ("- Toyota Corolla, €197\n- Skoda Octavia, €230\n\nBoth are automatic.", False),
+        ("1. Fiat Panda\n2. Toyota Corolla\n3. Skoda Octavia\n\nAll three are automatic.", True),
+        ("1. Fiat Panda\n2. Toyota Corolla\n3. Skoda Octavia\n\nAlle drei sind kostenlos stornierbar.", True),
+        ("The Toyota Corolla costs €197 and the Skoda Octavia €230. Both are automatic.", False),
+        ("1. Fiat Panda\n2. Toyota Corolla\n3. Skoda Octavia\n\nTwo are automatic.", False),
+    ],
+)
+def test_what_is_said_of_all_that_a_text_names(text: str, is_wrong: bool) -> None:
+    """It holds of each of them, if they are as many as it says."""
+    assert bool(refused(text, CARS)) == is_wrong

@@ -1,0 +1,159 @@
+"""Policies: what a text affirms or denies of the things that it names, where the results have only the opposite.
+
+They are those that `assertions.yaml` lists, such as cancellation and breakfast, and fields that are true or false.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+from turnloom.planner.reply.grounding.assertions import is_denied
+from turnloom.planner.reply.grounding.binding import elements_of_claim, elements_of_price, fits, is_in, offers_named
+from turnloom.planner.reply.grounding.figures import Figure
+from turnloom.planner.reply.grounding.flags import claimed
+from turnloom.planner.reply.grounding.lexicon import spoken, words
+from turnloom.planner.reply.grounding.places import Element
+from turnloom.planner.reply.grounding.sentences import Sentence
+from turnloom.planner.reply.grounding.support import Context
+
+_WORD = re.compile(r"[^\W\d_]+")
+_SIGN = re.compile(r"[^\W_]")
+_FEWEST_OF_ALL = 2
+
+
+def denies(claim: Figure, context: Context) -> bool:
+    """Return whether results have only the opposite of a policy, of one of the things that it is said of."""
+    sentence = context.sentence
+    if sentence.is_question or _is_conditional(claim, sentence):
+        return False
+    *kind, polarity = claim.keys[0]
+    named = elements_of_claim(claim, sentence, context.topic)
+    priced = elements_of_price(claim, sentence, context.evidence.places)
+    priced = named & priced if named else priced  # the amount before a name may be that of another offer
+    if all_of_them := _all_of_them(claim, context):
+        return any(_is_opposite((*kind, polarity), offer, offer, context) for offer in all_of_them)
+    return _is_opposite((*kind, polarity), priced or named, priced, context) or any(
+        _is_opposite((*kind, polarity is is_so), offer, offer, context) for offer, is_so in _others(claim, context)
+    )
+
+
+def denied_flags(context: Context) -> Iterator[Figure]:
+    """Yield the words of a sentence that contradict fields that are true or false."""
+    sentence, said = context.sentence, context.evidence.said_stems
+    if sentence.is_question or sentence.says("offers"):
+        return
+    # A text that the user has spoken of may be a wish, such as "insurance: no" in what is about to be booked.
+    flags = [flag for flag in context.evidence.flags if not (flag.is_word and said.intersection(flag.names))]
+    for start, end in _statements(sentence) if flags else ():
+        for first, last, named, is_affirmed in claimed(sentence.whole[start:end], flags):
+            claim = Figure("flag", start + first, start + last, ())
+            said_of = [(elements_of_claim(claim, sentence, context.topic), True), *_others(claim, context)]
+            if all_of_them := _all_of_them(claim, context):
+                said_of = [(offer, True) for offer in all_of_them]
+            bound = ([flag for flag in named if fits(flag.place, offer)] for offer, _ in said_of)
+            if any(
+                some and all(flag.value is not (is_affirmed is is_so) for flag in some)
+                for some, (_, is_so) in zip(bound, said_of, strict=True)
+            ):
+                yield claim
+
+
+def _is_opposite(
+    key: tuple[object, ...], elements: frozenset[Element], own: frozenset[Element], context: Context
+) -> bool:
+    """Return whether results have the opposite of a policy for some elements, and not itself. `own`: known by price."""
+    *kind, polarity = key
+    same, opposite = (
+        [place for place in context.evidence.places.of(((*kind, sort),)) if fits(place, elements)]
+        for sort in (polarity, not polarity)
+    )
+    if any(is_in(place, own) for place in opposite):
+        same = [place for place in same if is_in(place, own)]  # a text about all of them does not count
+    return bool(opposite) and not same
+
+
+def _all_of_them(claim: Figure, context: Context) -> list[frozenset[Element]]:
+    """Return the offers that a text has named, if a clause speaks of all of them: "both are refundable"."""
+    sentence = context.sentence
+    start, end = sentence.clause(claim.start)
+    first = _SIGN.search(sentence.whole, start, end)
+    quantified = _all().match(sentence.whole, first.start(), end) if first else None
+    if quantified is None or any(start <= mention.start < end for mention in context.named):
+        return []
+    here = [mention for mention in context.named if mention.end <= start]
+    offers = list(dict.fromkeys([*context.listed, *offers_named(sentence, here, context.evidence.places)]))
+    count = int(quantified["of"] or quantified["alone"] or len(offers))
+    return offers if len(offers) == count >= _FEWEST_OF_ALL else []
+
+
+def _others(claim: Figure, context: Context) -> Iterator[tuple[frozenset[Element], bool]]:
+    """Yield what later clauses say the same of, or the opposite, in few words: "the Golf can, too"."""
+    sentence = context.sentence
+    for start, end in _with_few(sentence):
+        inside = [mention for mention in context.named if start <= mention.start < end]
+        is_so = _is_so(_apart(sentence.whole, start, end, [(one.start, one.end) for one in inside]))
+        if start <= claim.start or not inside or is_so is None:
+            continue
+        clause = replace(
+            sentence, start=start, end=end, figures=tuple(one for one in sentence.figures if start <= one.start < end)
+        )
+        for offer in offers_named(clause, inside, context.evidence.places):
+            yield offer, is_so
+
+
+def _with_few(sentence: Sentence) -> Iterator[tuple[int, int]]:
+    """Yield the places of the clauses of a sentence; few words, as in "the Golf is, too", are one with those before."""
+    places: list[tuple[int, int]] = []
+    for start, end in sentence.clauses():
+        is_few = bool(places) and _are_few(_WORD.findall(sentence.whole[start:end].lower()))
+        places[len(places) - is_few :] = [(places[-1][0] if is_few else start, end)]
+    yield from places
+
+
+def _are_few(said: list[str]) -> bool:
+    return all(spoken(words()["few_words"]["any"]).fullmatch(word) for word in said)
+
+
+def _apart(text: str, start: int, end: int, names: list[tuple[int, int]]) -> str:
+    """Return a part of a text without the names in it."""
+    for first, last in reversed(names):
+        text = f"{text[:first]} {text[last:]}"
+        end -= last - first - 1
+    return text[start:end]
+
+
+def _is_so(clause: str) -> bool | None:
+    """Return whether a clause without names says that it is so there too, or not; None if it says more than that."""
+    few = words()["few_words"]
+    is_too = spoken(few["too"]).search(clause) is not None
+    is_not = spoken(few["not"]).search(clause) is not None
+    if not (is_too or is_not) or not _are_few(_WORD.findall(clause.lower())):
+        return None
+    return is_too
+
+
+@lru_cache
+def _all() -> re.Pattern[str]:
+    all_of = words()["all_of_them"]
+    return re.compile(rf"(?:(?:{all_of})(?=\s)(?: (?P<of>\d{{1,2}})(?=\s))?|(?P<alone>\d{{1,2}})(?=\s))", re.IGNORECASE)
+
+
+def _statements(sentence: Sentence) -> Iterator[tuple[int, int]]:
+    """Yield the places of the clauses of a sentence. What stands before a colon is one with what stands behind it."""
+    begin: int | None = None
+    for start, end in sentence.clauses():
+        begin = start if begin is None else begin
+        if not sentence.whole[start:end].rstrip().endswith(":"):
+            yield begin, end
+            begin = None
+
+
+def _is_conditional(claim: Figure, sentence: Sentence) -> bool:
+    """Return whether a policy is a condition, as in "where it is not included", or holds under one before it."""
+    start, _ = sentence.clause(claim.start)
+    condition = spoken(words()["conditions"])
+    if condition.search(sentence.whole, start, claim.start):
+        return True
+    first = sentence.whole[sentence.start : sentence.clause(sentence.start)[1]]
+    return len(first) < start and condition.match(first) is not None and is_denied(first)
