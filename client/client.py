@@ -27,7 +27,9 @@ class Client:
         self.url = url.rstrip("/")
         self._patience_s = patience_s
         headers = {"Authorization": f"Bearer {key}"}
-        self._http = httpx2.Client(base_url=self.url, headers=headers, timeout=_READ_S, trust_env=False)
+        # To be ready for TLS, the machine's certificate authorities are read, which takes longer than a call.
+        is_tls = self.url.lower().startswith("https:")
+        self._http = httpx2.Client(base_url=self.url, headers=headers, timeout=_READ_S, trust_env=False, verify=is_tls)
 
     def __enter__(self) -> Self:
         return self

@@ -1,14 +1,14 @@
 """Check a text against its evidence, sentence by sentence."""
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from turnloom.models.contracts.turn import Source
 from turnloom.planner.reply.grounding.binding import Mention, dated, lists_of, mentions, of_columns, offers_named
 from turnloom.planner.reply.grounding.comparisons import miscompared
-from turnloom.planner.reply.grounding.consistency import not_apart, of_other_nights, unrelated
+from turnloom.planner.reply.grounding.consistency import not_apart, not_together, of_other_nights, unrelated
 from turnloom.planner.reply.grounding.contradictions import contradiction
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.figures import Figure, folded, visible
@@ -97,7 +97,6 @@ def check(text: str, evidence: Evidence) -> Grounding:
 
 def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePlace | Reason]]:
     """Yield each figure of a text with its source or a reason, and each claim that contradicts the evidence."""
-    limits = {one.value for one in evidence.places.operands.values() if one.place.is_said}
     found = figures(text)
     claimed = claims(text, found)
     told: deque[Operand] = deque(maxlen=_MOST_TOLD)
@@ -125,7 +124,7 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
             if isinstance(place, EvidencePlace) and value is not None and place.path:
                 derived.append(place.path)
                 told.append(Operand(value, code_of(figure, evidence.places), place))
-        yield from ((figure, "no_source") for figure in _inconsistent(context, limits))
+        yield from ((figure, "no_source") for figure in _inconsistent(context))
         yield from _contradicted(_without_counted(inside, evidence), context, derived)
         listed.extend(offers_named(sentence, here, evidence.places))
 
@@ -139,11 +138,13 @@ def _contradicted(
             yield claim, reason
 
 
-def _inconsistent(context: Context, limits: Collection[Decimal]) -> Iterator[Figure]:
-    """Yield the figures of a sentence that cannot be right beside others of it. `limits`: amounts the user named."""
+def _inconsistent(context: Context) -> Iterator[Figure]:
+    """Yield the figures of a sentence that cannot be right beside others of it."""
+    known = context.evidence.places.operands.values()
     yield from unrelated(context.sentence)
-    yield from not_apart(context.sentence, limits)
+    yield from not_apart(context.sentence, known)
     yield from of_other_nights(context.sentence, context.nights)
+    yield from not_together(context.sentence, known)
     yield from miscompared(context)
 
 

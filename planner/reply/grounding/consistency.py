@@ -1,15 +1,17 @@
-"""Consistency: two amounts of a sentence of which one is said to follow from the other by a count.
+"""Consistency: amounts of a sentence of which one is said to follow from the others: by a count, or as their sum.
 
 In "690 a night, so 2,070 for the stay" one is a multiple of the other. If it is none, one of them is wrong, wherever it
 may come from.
 """
 
+import re
 from collections.abc import Collection, Iterator
 from decimal import Decimal
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.lexicon import spoken, words
+from turnloom.planner.reply.grounding.places import Operand
 from turnloom.planner.reply.grounding.sentences import Sentence
 from turnloom.planner.reply.grounding.support import code_of, value_of
 
@@ -19,6 +21,7 @@ _NEAR, _NEAR_WHOLE = Decimal("0.006"), Decimal("0.51")
 _ROUNDED = Decimal("0.04")
 _FARTHEST = 60
 _AROUND, _CLOSE = 24, 20
+_FEWEST_SUMMED, _MOST_SUMMED = 3, 6
 
 
 def unrelated(sentence: Sentence) -> Iterator[Figure]:
@@ -36,10 +39,10 @@ def unrelated(sentence: Sentence) -> Iterator[Figure]:
             yield second
 
 
-def not_apart(sentence: Sentence, limits: Collection[Decimal]) -> Iterator[Figure]:
+def not_apart(sentence: Sentence, known: Collection[Operand]) -> Iterator[Figure]:
     """Yield the one of three amounts of a sentence that should be the difference of the others, and is not.
 
-    `limits` are amounts that the user has named; one of the others may be compared with them.
+    One of the others may be compared with an amount that the user has named.
     """
     money = [figure for figure in sentence.figures if figure.kind == "money"]
     if len(money) != 3 or len({code_of(figure) for figure in money}) > 1:
@@ -50,6 +53,7 @@ def not_apart(sentence: Sentence, limits: Collection[Decimal]) -> Iterator[Figur
         return
     compared = [figure for figure in money if _is_compared(sentence, figure)]
     if len(compared) == 1:
+        limits = {operand.value for operand in known if operand.place.is_said}
         apart = {abs(_value(figure) - limit) for figure in money if figure is not compared[0] for limit in limits}
         yield from compared if _value(compared[0]) not in apart else ()
 
@@ -67,6 +71,41 @@ def of_other_nights(sentence: Sentence, nights: Collection[Decimal]) -> Iterator
             times = _value(stay) / _value(night)
             if times == int(times) > 1 and times % next(iter(nights)):
                 yield stay
+
+
+def not_together(sentence: Sentence, known: Collection[Operand]) -> Iterator[Figure]:
+    """Yield an amount that is said to be what others of the sentence make together, and is no multiple of any sum.
+
+    It may be an amount of a result, or have one more of them in it.
+    """
+    money = [figure for figure in sentence.figures if figure.kind == "money"]
+    if not _FEWEST_SUMMED <= len(money) <= _MOST_SUMMED or sentence.says("differences"):
+        return
+    for figure in (one for one in money if _is_together(sentence, one) and sentence.rounding(one) is None):
+        value, others = _value(figure), _parts([_value(other) for other in money if other is not figure])
+        sourced = {operand.value for operand in known if operand.code and not operand.place.is_said}
+        if value not in sourced and len(others) > 1:
+            sums = [sum(some, Decimal()) for count in range(2, len(others) + 1) for some in combinations(others, count)]
+            is_multiple = any(_is_times(value, one) for one in (*others, *sums))
+            if not is_multiple and not any(_is_times(value - more, one) for more in sourced for one in sums):
+                yield figure
+
+
+def _parts(values: list[Decimal]) -> list[Decimal]:
+    """Return amounts without those of which another one is a multiple, as in "€50 (€12.50 a day)"."""
+    return [one for one in values if not any(other > one and _is_times(other, one) for other in values)]
+
+
+def _is_times(value: Decimal, one: Decimal) -> bool:
+    return value > 0 < one and value % one == 0 and value / one <= _MOST
+
+
+def _is_together(sentence: Sentence, figure: Figure) -> bool:
+    """Return whether words right before or behind an amount say that it is a sum."""
+    before = sentence.whole[max(sentence.start, figure.start - _CLOSE) : figure.start]
+    after = sentence.whole[figure.end : min(sentence.end, figure.end + _CLOSE)]
+    beside = f"{re.split('[,;:.]', before)[-1]}\n{re.split('[,;:.]', after)[0]}"
+    return spoken(words()["together"]).search(beside) is not None
 
 
 def _is_compared(sentence: Sentence, figure: Figure) -> bool:

@@ -26,3 +26,49 @@ def test_what_follows_may_be_said(reply: str) -> None:
 def test_what_does_not_follow_may_not(reply: str) -> None:
     """960 is the price of a night, but of another room."""
     assert refused(reply, ROOMS, said=SAID)
+
+
+OPTIONS = {
+    "currency": "EUR",
+    "options": [
+        {"name": "Carmel", "rate": "room only", "price": 400},
+        {"name": "Carmel", "rate": "breakfast", "price": 470},
+        {"name": "Beach", "rate": "room only", "price": 550},
+        {"name": "Beach", "rate": "breakfast", "price": 640},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_wrong"),
+    [
+        ("Beach costs €150 more than Carmel.", False),
+        ("Beach costs €150 less than Carmel.", True),
+        ("Carmel ist 150 € günstiger als Beach.", False),
+        ("Carmel ist 150 € teurer als Beach.", True),
+        ("For the two of you, Carmel costs €300 less than Beach.", False),
+        ("For the two of you, Carmel costs €300 more than Beach.", True),
+        ("Beach with breakfast is €640, which is €140 over your budget.", False),
+        ("Beach with breakfast is €640, which is €140 under your budget.", True),
+        ("Beach with breakfast is €640. That is €140 below your limit.", True),
+    ],
+)
+def test_a_difference_has_a_direction(reply: str, is_wrong: bool) -> None:
+    """Two prices that are so far apart say which of them is less, also where a name has several."""
+    assert bool(refused(reply, OPTIONS, said="A hotel, my budget is 500 euros")) == is_wrong
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_wrong"),
+    [
+        ("Carmel for €400 and Beach for €550 make €950 together.", False),
+        ("Carmel for €400 and Beach for €550 make €870 together.", True),
+        ("Carmel for €400 and Beach for €550 come to €1,900 in total for two.", False),
+        ("Zusammen 950 €: Carmel für 400 € und Beach für 550 €.", False),
+        ("Carmel for €400, Beach for €550, altogether €1,590 with Beach's breakfast.", False),
+    ],
+)
+def test_what_amounts_make_together_is_their_sum(reply: str, is_wrong: bool) -> None:
+    """870 is what the breakfasts make, so it has an arithmetic, but not of these two."""
+    found = refused(reply, OPTIONS)
+    assert bool(found) == is_wrong
