@@ -34,7 +34,7 @@ def denies(claim: Figure, context: Context) -> bool:
     if all_of_them := _all_of_them(claim, context):
         return any(_is_opposite((*kind, polarity), offer, offer, context) for offer in all_of_them)
     return _is_opposite((*kind, polarity), priced or named, priced, context) or any(
-        _is_opposite((*kind, polarity is is_so), offer, offer, context) for offer, is_so in _others(claim, context)
+        _is_opposite((*kind, polarity is is_so), offer, offer, context) for offer, is_so in _elliptical(claim, context)
     )
 
 
@@ -48,7 +48,7 @@ def denied_flags(context: Context) -> Iterator[Figure]:
     for start, end in _statements(sentence) if flags else ():
         for first, last, named, is_affirmed in claimed(sentence.whole[start:end], flags):
             claim = Figure("flag", start + first, start + last, ())
-            said_of = [(elements_of_claim(claim, sentence, context.topic), True), *_others(claim, context)]
+            said_of = [(elements_of_claim(claim, sentence, context.topic), True), *_elliptical(claim, context)]
             if all_of_them := _all_of_them(claim, context):
                 said_of = [(offer, True) for offer in all_of_them]
             bound = ([flag for flag in named if fits(flag.place, offer)] for offer, _ in said_of)
@@ -87,7 +87,7 @@ def _all_of_them(claim: Figure, context: Context) -> list[frozenset[Element]]:
     return offers if len(offers) == count >= _FEWEST_OF_ALL else []
 
 
-def _others(claim: Figure, context: Context) -> Iterator[tuple[frozenset[Element], bool]]:
+def _elliptical(claim: Figure, context: Context) -> Iterator[tuple[frozenset[Element], bool]]:
     """Yield what later clauses say the same of, or the opposite, in few words: "the Golf can, too"."""
     sentence = context.sentence
     for start, end in _with_few(sentence):
