@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from turnloom.planner.reply.grounding.assertions import is_denied
+from turnloom.planner.reply.grounding.assertions import find_assertions, is_denied
 from turnloom.planner.reply.grounding.binding import elements_of_claim, elements_of_price, fits, is_in, offers_named
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.flags import claimed
@@ -28,6 +28,8 @@ def denies(claim: Figure, context: Context) -> bool:
     if sentence.is_question or _is_conditional(claim, sentence):
         return False
     *kind, polarity = claim.keys[0]
+    if polarity and _is_of_the_rest(claim, sentence):
+        return any(not place.is_said for place in context.evidence.places.of(((*kind, False),)))
     named = elements_of_claim(claim, sentence, context.topic)
     priced = elements_of_price(claim, sentence, context.evidence.places)
     priced = named & priced if named else priced  # the amount before a name may be that of another offer
@@ -137,6 +139,14 @@ def _is_so(clause: str) -> bool | None:
 def _all() -> re.Pattern[str]:
     all_of = words()["all_of_them"]
     return re.compile(rf"(?:(?:{all_of})(?=\s)(?: (?P<of>\d{{1,2}})(?=\s))?|(?P<alone>\d{{1,2}})(?=\s))", re.IGNORECASE)
+
+
+def _is_of_the_rest(claim: Figure, sentence: Sentence) -> bool:
+    """Return whether a clause says of all others what a clause before it has said of some: "the others can, too"."""
+    start, end = sentence.clause(claim.start)
+    if spoken(words()["others"]).search(sentence.whole, start, end) is None:
+        return False
+    return any(before.keys == claim.keys for before in find_assertions(sentence.whole[sentence.start : start]))
 
 
 def _statements(sentence: Sentence) -> Iterator[tuple[int, int]]:

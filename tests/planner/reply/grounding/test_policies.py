@@ -104,3 +104,16 @@ def test_what_is_said_of_another_thing_in_few_words(text: str, is_wrong: bool) -
 def test_what_is_said_of_all_that_a_text_names(text: str, is_wrong: bool) -> None:
     """It holds of each of them, if they are as many as it says."""
     assert bool(refused(text, CARS)) == is_wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "is_wrong"),
+    [
+        ("The Corolla can be cancelled free of charge; the others can be cancelled as well.", True),
+        ("The Panda can be cancelled free of charge; some others can't be cancelled.", False),
+        ("The Octavia can't be cancelled; the others can be cancelled free of charge.", False),
+    ],
+)
+def test_what_is_said_of_the_rest(text: str, is_wrong: bool) -> None:
+    """If it is the same as of those that are named, it is of everything."""
+    assert bool(refused(text, CARS)) == is_wrong
