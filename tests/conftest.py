@@ -63,18 +63,14 @@ _OURS = ("TURNLOOM_", "OPENAI_", "DATABASE_URL", "REDIS_URL")
 
 
 class _ByStack(LoadScopeScheduling):  # type: ignore[misc]
-    """A scheduling that gives one process all tests on a shared stack, and any other module as a whole.
-
-    Those with a browser have a stack of their own: all tests on one stack, which mostly wait, took longest.
-    """
+    """A scheduling that gives one process all tests on a shared stack, and any other module as a whole."""
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]
         if not module.startswith(("tests/journeys/", "tests/docs/", "tests/browser/", "tests/workers/embedded/")):
             return module
         text = (self.config.rootpath / module).read_text("utf-8")
-        shared = "browser" if module.startswith("tests/browser/") else "stack"
-        return next((scope for scope, use in _APART.items() if use.search(text)), shared)
+        return next((scope for scope, use in _APART.items() if use.search(text)), "stack")
 
 
 def pytest_configure(config: pytest.Config) -> None:
