@@ -14,7 +14,7 @@ from itertools import combinations, permutations
 
 from turnloom.planner.reply.grounding.bills import billed
 from turnloom.planner.reply.grounding.composition import CHANCE_OF_STATED, Composition, Factors, composed
-from turnloom.planner.reply.grounding.paths import basis_of
+from turnloom.planner.reply.grounding.paths import basis_of, is_for_one
 from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Operand
 from turnloom.planner.reply.grounding.sentences import Direction
 
@@ -23,6 +23,7 @@ _FEW = 12
 _VERY_FEW = 4
 _MOST = 60
 _MOST_COUNT = 31
+_MOST_PEOPLE = 12
 _USUAL = (Decimal(2), Decimal(3))
 """Counts that need not be said: of nights, of people."""
 _CENT = Decimal("0.005")
@@ -207,6 +208,7 @@ def _candidates(known: KnownAmounts, *, is_precise: bool) -> Iterator[Derived]:
 
 def _of_records(known: KnownAmounts) -> Iterator[Derived]:
     """Yield the sums and differences of the amounts that stand beside each other in one object."""
+    people = sorted(count for count in known.counts | known.known_counts if 1 < count <= _MOST_PEOPLE)
     records: dict[str, list[Operand]] = {}
     for one in known.amounts[:_MOST]:
         if one.code is not None and one.place.path.count(".") and not one.place.is_said:
@@ -216,6 +218,16 @@ def _of_records(known: KnownAmounts) -> Iterator[Derived]:
             for first, second in combinations(record, 2):
                 yield _joined(first, second, "+", first.value + second.value)
                 yield _joined(first, second, "-", abs(first.value - second.value))
+            yield from _of_people(record, people)
+
+
+def _of_people(record: Sequence[Operand], counts: Sequence[Decimal]) -> Iterator[Derived]:
+    """Yield what so many people pay for an object: what each of them pays beside what all pay."""
+    for each, other in permutations(record, 2):
+        if is_for_one(each.place.path) and not is_for_one(other.place.path):
+            for count in counts:
+                path = f"{other.place.path} + {each.place.path} * {count}"
+                yield Derived(other.value + each.value * count, path, other.place)
 
 
 def _scaled(known: KnownAmounts) -> Iterator[Derived]:

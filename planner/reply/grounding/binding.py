@@ -1,7 +1,7 @@
 """Binding: which element of a list a figure is said of, by the names in its sentence."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -114,12 +114,29 @@ def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> fro
         before = [mention for mention in named if mention.end <= figure.start]
         begin = max((other.end for other in others if other.end <= figure.start), default=sentence.start)
         between = [mention for mention in before if mention.start >= begin]
+        if any(_against().fullmatch(sentence.whole, *place) for place in _around(figure, others)):
+            return frozenset().union(*_groups(before)[-2:])  # "A is 10 dearer than B: 272 against 262"
         return frozenset().union(*(_groups(between) or _groups(before)[-1:]))
     stop = min((other.start for other in others if other.start >= figure.end), default=sentence.end)
     if joint := _next_statement().search(sentence.whole, figure.end, stop):
         stop = joint.start()
     after = _groups([mention for mention in named if figure.end <= mention.start < stop])
     return after[0] if after else frozenset()
+
+
+def _around(figure: Figure, others: Iterable[Figure]) -> Iterator[tuple[int, int]]:
+    """Yield the places between a figure and the ones right before and right behind it."""
+    ends = [other.end for other in others if other.end <= figure.start]
+    starts = [other.start for other in others if other.start >= figure.end]
+    if ends:
+        yield max(ends), figure.start
+    if starts:
+        yield figure.end, min(starts)
+
+
+@lru_cache
+def _against() -> re.Pattern[str]:
+    return re.compile(rf"\s(?:{words()['against']})\s", re.IGNORECASE)
 
 
 def is_in_one_statement(figure: Figure, sentence: Sentence, named: list[Mention]) -> bool:

@@ -27,6 +27,7 @@ _HOUR = 60
 _DAYS_OF = {"day": 1, "week": 7}
 _NEXT_CLAUSE = re.compile(r"[;,]\s|\s[\u2013\u2014-]\s")
 """What may stand between a statement and a question: "I booked it; is that all right?"."""
+_COMMA = re.compile(r"[,;]\s")
 _BOUND = frozenset({"count", "duration", "label"})
 """Kinds of claims that belong to the thing that their sentence names."""
 
@@ -81,7 +82,9 @@ def _is_of_another(claim: Figure, found: Sequence[EvidencePlace], context: Conte
     within = [mention for mention in context.named if claim.start <= mention.start < claim.end]
     before = (one for one in context.named if start <= one.start and one.end <= claim.start)
     inside = [one for one in before if not context.sentence.whole[one.start].islower()]
-    for named in (within or inside or context.named, days):
+    comma = _COMMA.search(context.sentence.whole, claim.end, context.sentence.end)
+    stop = comma.start() if comma else context.sentence.end  # "by day it takes 3 hours, at night 8 on the Nordlys"
+    for named in (within or inside or [one for one in context.named if one.start < stop], days):
         elements = elements_of(claim, context.sentence, named) or frozenset[Element]().union(
             *(mention.elements for mention in within)
         )

@@ -41,6 +41,7 @@ class FieldName:
     is_minor: bool
     """Whether its amounts are in hundredths of a currency's unit."""
     is_percent: bool
+    is_document: bool
     is_said: bool
     """Whether it repeats what the user has asked for, such as a budget."""
     is_name: bool
@@ -66,6 +67,10 @@ class FieldName:
     """Whether it is a part of an address that many people share."""
     is_sum: bool
     """Whether it names a sum and does not say of what."""
+
+    def is_titled(self, value: str) -> bool:
+        """Return whether a value is the title of a document, and not the number of somebody's."""
+        return self.is_document and not any(sign.isdigit() for sign in value)
 
     def of_value(self, value: Any, *, is_minor: bool = False) -> "FieldName":
         """Return the facts about a field with this value: seats are whole, "34.50" that is available is money.
@@ -118,6 +123,7 @@ def field_name(key: str) -> FieldName:
         is_year=parts.intersection(lexicon["plain_fields"]) == {"year"} and not (units or minutes),
         is_thousandth=has("thousandth_fields"),
         is_percent=has("percent_fields"),
+        is_document=key.lower() == "document",
         is_said=parts <= {*lexicon["said_fields"], "amount", "max", "min", "price"} and has("said_fields"),
         is_name=has("name_fields"),
         is_identity=is_contact or has("identity_fields"),
@@ -169,7 +175,7 @@ def _says_hundredths(key: str, value: str | float | None) -> bool:
     """Return whether a field names the unit of amounts: `"amounts_in": "cents"`, `"decimalPlaces": 2`."""
     units, said = words()["minor_units"], str(value).lower()
     kind = "fields" if said in units["values"] else "decimals" if said == "2" else None
-    return kind is not None and not set(units[kind]).isdisjoint(parts_of(key))
+    return kind is not None and not set(units[kind]).isdisjoint((*parts_of(key), key.lower()))
 
 
 def lower_codes_of(fields: dict[str, Any]) -> frozenset[str]:

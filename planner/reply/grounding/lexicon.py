@@ -60,7 +60,8 @@ def months_of_years() -> dict[str, frozenset[int]]:
     # After a day, Hebrew has the prefix "in" before a month.
     forms = Locale("he").months["format"]
     hebrew = {f"ב{name}": frozenset({n}) for form in ("wide", "abbreviated") for n, name in forms[form].items()}
-    return _named(_MONTHS, 1) | hebrew
+    austrian = {name.lower(): frozenset({n}) for n, name in Locale("de", "AT").months["format"]["wide"].items()}
+    return austrian | _named(_MONTHS, 1) | hebrew
 
 
 @lru_cache

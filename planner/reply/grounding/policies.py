@@ -70,6 +70,7 @@ def _is_opposite(
         [place for place in context.evidence.places.of(((*kind, sort),)) if fits(place, elements)]
         for sort in (polarity, not polarity)
     )
+    opposite = [place for place in opposite if not place.is_said]  # what the user has asked for is no policy
     if any(is_in(place, own) for place in opposite):
         same = [place for place in same if is_in(place, own)]  # a text about all of them does not count
     return bool(opposite) and not same

@@ -88,7 +88,7 @@ class FieldScope:
 
     def hides(self, value: Any) -> bool:
         """Return whether a value in a person's record is private: a number is where its own field is."""
-        is_anyones = isinstance(value, str) and is_of_nobody(value)
+        is_anyones = isinstance(value, str) and (is_of_nobody(value) or self.name.is_titled(value))
         return self.is_redacted or (not is_anyones and (isinstance(value, str) or self.name.is_private))
 
     def _is_public_inside(self, name: FieldName, *, is_listed: bool) -> bool:

@@ -5,7 +5,7 @@ In: a result.  Out: its time zones, and a moment's day and time in them.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from functools import lru_cache
 from itertools import combinations
@@ -28,11 +28,14 @@ def zones_in(result: Any) -> list[ZoneInfo]:
 
 
 def keys_in(moment: datetime, zones: Iterable[tzinfo | None]) -> Iterator[Key]:
-    """Yield the day and the time of a moment in some time zones."""
+    """Yield the day and the time of a moment in some time zones, and its time in Greenwich."""
     for zone in zones:
         local = moment.astimezone(zone)
         yield "date", local.date()
         yield "time", local.hour, local.minute
+    if moment.utcoffset() is not None:
+        there = moment.astimezone(UTC)
+        yield "utc", there.hour, there.minute
 
 
 def on_clocks(found: Sequence[Figure], moment: str, path: str) -> Sequence[Figure]:
