@@ -116,7 +116,7 @@ def field_name(key: str) -> FieldName:
         is_money=bool(currencies) or is_minor or _is_named_like_money(parts),
         is_count=has("count_fields"),
         is_private=key.lower() in lexicon["private_fields"],
-        is_public=has("public_fields"),
+        is_public=has("public_fields") or (has("emergency_fields") and not has("emergency_contacts")),
         is_person=bool(parts - _OF_PERSONS) and parts - _OF_PERSONS <= set(lexicon["person_fields"]),
         is_business=has("business_fields"),
         is_minor=is_minor,

@@ -27,6 +27,12 @@ PETS = {
     "answers": [{"topic": "pets", "answer": "Pets are not allowed."}, {"topic": "wifi", "answer": "Free in the house."}]
 }
 BRIEFS = {"results": [{"document": "brief", "title": "Market brief", "passage": "Norwind holds 18 percent."}]}
+CLINIC = {
+    "services": [{"name": "visit", "price": 38}],
+    "emergencies": {"opens": "21:00"},
+    "emergency": {"phone": "+34 93 555 07 41"},
+}
+PATIENT = {"patient": {"name": "Noa Levi", "emergency_contact": {"name": "Dan Levi", "phone": "+34 93 555 07 41"}}}
 OWNER = {"user": {"name": "Dana Katz", "document": "X12345678"}}
 
 
@@ -43,6 +49,7 @@ OWNER = {"user": {"name": "Dana Katz", "document": "X12345678"}}
         ("The keyboard is dearer than the thermostat: 272.33 against 262.47.", GOODS),
         ("The house rule is no pets.", PETS),
         ("According to the market brief, Norwind holds 18 percent.", BRIEFS),
+        ("At night, call +34 93 555 07 41.", CLINIC),
     ],
 )
 def test_what_is_right_may_be_said(reply: str, result: dict[str, Any]) -> None:
@@ -59,6 +66,7 @@ def test_what_is_right_may_be_said(reply: str, result: dict[str, Any]) -> None:
         ("It is at 14:30, which is 12:30 UTC.", MEETING),
         ("Pets are allowed.", PETS),
         ("The document is X12345678.", OWNER),
+        ("You can call +34 93 555 07 41.", PATIENT),
     ],
 )
 def test_what_is_wrong_may_not(reply: str, result: dict[str, Any]) -> None:
