@@ -1,7 +1,7 @@
 """Binding: which element of a list a figure is said of, by the names in its sentence."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -49,9 +49,7 @@ def mentions(sentence: Sentence, places: Places) -> list[Mention]:
         word = match[0] if len(match[0]) < SHORTEST_WORD else match[0].lower()
         elements = next((known for form in _forms(word) if (known := places.named.get(form))), None)
         # One may be called Grand Hotel, and still "a hotel" is any of them.
-        is_common = match[0].islower() and (
-            len(word) <= _LONGEST_COMMON or word in kinds()
-        )  # not "hotel", though one is called Grand Hotel
+        is_common = match[0].islower() and (len(word) <= _LONGEST_COMMON or word in kinds())
         is_name = elements and not is_common and word not in _articles()
         if elements and is_name:
             found.append(Mention(match.start(), match.end(), frozenset(elements)))
@@ -110,28 +108,18 @@ def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> fro
     """Return the elements that a figure is said of: those named before it, or else those named next."""
     others = [other for other in sentence.figures if other.kind == figure.kind]
     first = min((other.start for other in others), default=figure.start)
+    stop = min((other.start for other in others if other.start >= figure.end), default=sentence.end)
     if named and named[0].start < first:
         before = [mention for mention in named if mention.end <= figure.start]
         begin = max((other.end for other in others if other.end <= figure.start), default=sentence.start)
-        between = [mention for mention in before if mention.start >= begin]
-        if any(_against().fullmatch(sentence.whole, *place) for place in _around(figure, others)):
+        if any(_against().fullmatch(sentence.whole, *gap) for gap in ((begin, figure.start), (figure.end, stop))):
             return frozenset().union(*_groups(before)[-2:])  # "A is 10 dearer than B: 272 against 262"
+        between = [mention for mention in before if mention.start >= begin]
         return frozenset().union(*(_groups(between) or _groups(before)[-1:]))
-    stop = min((other.start for other in others if other.start >= figure.end), default=sentence.end)
     if joint := _next_statement().search(sentence.whole, figure.end, stop):
         stop = joint.start()
     after = _groups([mention for mention in named if figure.end <= mention.start < stop])
     return after[0] if after else frozenset()
-
-
-def _around(figure: Figure, others: Iterable[Figure]) -> Iterator[tuple[int, int]]:
-    """Yield the places between a figure and the ones right before and right behind it."""
-    ends = [other.end for other in others if other.end <= figure.start]
-    starts = [other.start for other in others if other.start >= figure.end]
-    if ends:
-        yield max(ends), figure.start
-    if starts:
-        yield figure.end, min(starts)
 
 
 @lru_cache

@@ -22,7 +22,7 @@ from turnloom.planner.reply.grounding.support import IDIOM, Context, Reason, cod
 STALE_S = 600
 """A price is stale after this many seconds."""
 _MOST_TOLD = 16
-"""Most amounts of a text that arithmetic starts from: the last ones."""
+"""Most amounts of a text that arithmetic starts from, and most offers that "all of them" may mean: the last ones."""
 _MOST_TRIES = 40
 """Most figures of a text that arithmetic is sought for."""
 

@@ -4,7 +4,6 @@ In "690 a night, so 2,070 for the stay" one is a multiple of the other. If it is
 may come from.
 """
 
-import re
 from collections.abc import Collection, Iterator
 from decimal import Decimal
 from itertools import combinations, pairwise
@@ -81,7 +80,9 @@ def not_together(sentence: Sentence, known: Collection[Operand]) -> Iterator[Fig
     money = [figure for figure in sentence.figures if figure.kind == "money"]
     if not _FEWEST_SUMMED <= len(money) <= _MOST_SUMMED or sentence.says("differences"):
         return
-    for figure in (one for one in money if _is_together(sentence, one) and sentence.rounding(one) is None):
+    for figure in money:
+        if not sentence.says_in_clause("together", figure) or sentence.rounding(figure) is not None:
+            continue
         value, others = _value(figure), _parts([_value(other) for other in money if other is not figure])
         sourced = {operand.value for operand in known if operand.code and not operand.place.is_said}
         if value not in sourced and len(others) > 1:
@@ -98,14 +99,6 @@ def _parts(values: list[Decimal]) -> list[Decimal]:
 
 def _is_times(value: Decimal, one: Decimal) -> bool:
     return value > 0 < one and value % one == 0 and value / one <= _MOST
-
-
-def _is_together(sentence: Sentence, figure: Figure) -> bool:
-    """Return whether words right before or behind an amount say that it is a sum."""
-    before = sentence.whole[max(sentence.start, figure.start - _CLOSE) : figure.start]
-    after = sentence.whole[figure.end : min(sentence.end, figure.end + _CLOSE)]
-    beside = f"{re.split('[,;:.]', before)[-1]}\n{re.split('[,;:.]', after)[0]}"
-    return spoken(words()["together"]).search(beside) is not None
 
 
 def _is_compared(sentence: Sentence, figure: Figure) -> bool:

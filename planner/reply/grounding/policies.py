@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from turnloom.planner.reply.grounding.assertions import find_assertions, is_denied
 from turnloom.planner.reply.grounding.binding import elements_of_claim, elements_of_price, fits, is_in, offers_named
-from turnloom.planner.reply.grounding.figures import Figure
+from turnloom.planner.reply.grounding.figures import Figure, without
 from turnloom.planner.reply.grounding.flags import claimed
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.places import Element
@@ -33,10 +33,10 @@ def denies(claim: Figure, context: Context) -> bool:
     named = elements_of_claim(claim, sentence, context.topic)
     priced = elements_of_price(claim, sentence, context.evidence.places)
     priced = named & priced if named else priced  # the amount before a name may be that of another offer
-    if all_of_them := _all_of_them(claim, context):
-        return any(_is_opposite((*kind, polarity), offer, offer, context) for offer in all_of_them)
-    return _is_opposite((*kind, polarity), priced or named, priced, context) or any(
-        _is_opposite((*kind, polarity is is_so), offer, offer, context) for offer, is_so in _elliptical(claim, context)
+    own = priced or named
+    return any(
+        _is_opposite((*kind, polarity is is_so), offer, priced if offer is own else offer, context)
+        for offer, is_so in _said_of(claim, own, context)
     )
 
 
@@ -50,15 +50,12 @@ def denied_flags(context: Context) -> Iterator[Figure]:
     for start, end in _statements(sentence) if flags else ():
         for first, last, named, is_affirmed in claimed(sentence.whole[start:end], flags):
             claim = Figure("flag", start + first, start + last, ())
-            said_of = [(elements_of_claim(claim, sentence, context.topic), True), *_elliptical(claim, context)]
-            if all_of_them := _all_of_them(claim, context):
-                said_of = [(offer, True) for offer in all_of_them]
-            bound = ([flag for flag in named if fits(flag.place, offer)] for offer, _ in said_of)
-            if any(
-                some and all(flag.value is not (is_affirmed is is_so) for flag in some)
-                for some, (_, is_so) in zip(bound, said_of, strict=True)
-            ):
-                yield claim
+            own = elements_of_claim(claim, sentence, context.topic)
+            for offer, is_so in _said_of(claim, own, context):
+                bound = [flag for flag in named if fits(flag.place, offer)]
+                if bound and all(flag.value is not (is_affirmed is is_so) for flag in bound):
+                    yield claim
+                    break
 
 
 def _is_opposite(
@@ -74,6 +71,15 @@ def _is_opposite(
     if any(is_in(place, own) for place in opposite):
         same = [place for place in same if is_in(place, own)]  # a text about all of them does not count
     return bool(opposite) and not same
+
+
+def _said_of(claim: Figure, own: frozenset[Element], context: Context) -> Iterator[tuple[frozenset[Element], bool]]:
+    """Yield what a clause speaks of, and whether it is said to be so there. `own`: what it names itself."""
+    if all_of_them := _all_of_them(claim, context):
+        yield from ((offer, True) for offer in all_of_them)
+    else:
+        yield own, True
+        yield from _elliptical(claim, context)
 
 
 def _all_of_them(claim: Figure, context: Context) -> list[frozenset[Element]]:
@@ -95,45 +101,35 @@ def _elliptical(claim: Figure, context: Context) -> Iterator[tuple[frozenset[Ele
     sentence = context.sentence
     for start, end in _with_few(sentence):
         inside = [mention for mention in context.named if start <= mention.start < end]
-        is_so = _is_so(_apart(sentence.whole, start, end, [(one.start, one.end) for one in inside]))
-        if start <= claim.start or not inside or is_so is None:
+        if start <= claim.start or not inside:
             continue
-        clause = replace(
-            sentence, start=start, end=end, figures=tuple(one for one in sentence.figures if start <= one.start < end)
-        )
-        for offer in offers_named(clause, inside, context.evidence.places):
-            yield offer, is_so
+        figures = tuple(one for one in sentence.figures if start <= one.start < end)
+        names = [Figure("label", one.start - start, one.end - start, ()) for one in inside]
+        is_so = _is_so(without(sentence.whole[start:end], names))
+        if is_so is not None:
+            clause = replace(sentence, start=start, end=end, figures=figures)
+            yield from ((offer, is_so) for offer in offers_named(clause, inside, context.evidence.places))
 
 
 def _with_few(sentence: Sentence) -> Iterator[tuple[int, int]]:
     """Yield the places of the clauses of a sentence; few words, as in "the Golf is, too", are one with those before."""
     places: list[tuple[int, int]] = []
     for start, end in sentence.clauses():
-        is_few = bool(places) and _are_few(_WORD.findall(sentence.whole[start:end].lower()))
+        is_few = bool(places) and _has_few(sentence.whole[start:end])
         places[len(places) - is_few :] = [(places[-1][0] if is_few else start, end)]
     yield from places
 
 
-def _are_few(said: list[str]) -> bool:
-    return all(spoken(words()["few_words"]["any"]).fullmatch(word) for word in said)
-
-
-def _apart(text: str, start: int, end: int, names: list[tuple[int, int]]) -> str:
-    """Return a part of a text without the names in it."""
-    for first, last in reversed(names):
-        text = f"{text[:first]} {text[last:]}"
-        end -= last - first - 1
-    return text[start:end]
+def _has_few(clause: str) -> bool:
+    """Return whether a clause has no words but those of `few_words`."""
+    known = spoken(words()["few_words"]["any"])
+    return all(known.fullmatch(word) for word in _WORD.findall(clause))
 
 
 def _is_so(clause: str) -> bool | None:
     """Return whether a clause without names says that it is so there too, or not; None if it says more than that."""
-    few = words()["few_words"]
-    is_too = spoken(few["too"]).search(clause) is not None
-    is_not = spoken(few["not"]).search(clause) is not None
-    if not (is_too or is_not) or not _are_few(_WORD.findall(clause.lower())):
-        return None
-    return is_too
+    is_too, is_not = (spoken(words()["few_words"][kind]).search(clause) is not None for kind in ("too", "not"))
+    return is_too if (is_too or is_not) and _has_few(clause) else None
 
 
 @lru_cache

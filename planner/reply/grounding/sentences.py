@@ -77,6 +77,13 @@ class Sentence:
         start, end = max(self.start, figure.start - _BEFORE), min(self.end, figure.end + _CLOSE_AFTER)
         return spoken(words()[name]).search(self.whole, start, end) is not None
 
+    def says_in_clause(self, name: str, figure: Figure) -> bool:
+        """Return whether such words are close to a figure, with no end of a clause between."""
+        before = self.whole[max(self.start, figure.start - _BEFORE) : figure.start]
+        after = self.whole[figure.end : min(self.end, figure.end + _CLOSE_AFTER)]
+        pattern = spoken(words()[name])
+        return any(pattern.search(part) for part in (_CLAUSE_END.split(before)[-1], _up_to_clause(after)))
+
     def is_scale(self, figure: Figure) -> bool:
         """Return whether a figure is the end of the scale of the one before it, as in "76 out of 100"."""
         return _scale().search(self.whole, self.start, figure.start) is not None
