@@ -10,14 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from turnloom.workers.embedded.stack import Stack
 
 CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-]
+FLAGS = ["--no-sandbox", "--disable-gpu"]
 PATIENCE_MS = 30_000
 RESTARTS = "the server starts again"
 WATCH = """() => {
@@ -57,9 +50,9 @@ DESKTOP, PHONE = Look(1440, 900, "light"), Look(390, 844, "dark")
 EITHER = pytest.mark.parametrize("look", [DESKTOP, PHONE], ids=["desktop, light", "phone, dark"])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Run Chromium for a module. While it runs, the process has an event loop, so that no other can run."""
+    """Run Chromium for all tests of this folder. While it runs, its event loop is the only one of this process."""
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed: `apt-get install chromium`")
     expect.set_options(timeout=PATIENCE_MS)

@@ -1,38 +1,23 @@
 """Everybody can use the console: axe finds nothing serious, on any screen."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
 
+from tests.browser.axe import NEEDS_AXE, faults
 from tests.browser.conftest import DESKTOP, PHONE, Look
 from tests.browser.speaking import choose_agent, post_plan, say, wait_for_end
 from tests.journeys.following import run, wait_step
 from tests.journeys.stacks import client_of
-from turnloom.web.console import page as console_page
 from turnloom.workers.embedded.stack import Stack
 
-AXE = Path(console_page.__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+pytestmark = NEEDS_AXE
 SCREENS = pytest.mark.parametrize(
     "look",
     [DESKTOP, DESKTOP._replace(scheme="dark"), PHONE._replace(scheme="light"), PHONE],
     ids=["desktop, light", "desktop, dark", "phone, light", "phone, dark"],
 )
-
-
-def faults(page: Page) -> list[str]:
-    """Return what axe calls serious or critical."""
-    if not AXE.is_file():
-        pytest.skip("axe-core is not installed: `make page`")
-    page.evaluate(AXE.read_text("utf-8"))
-    found = page.evaluate("() => axe.run()")
-    serious = [rule for rule in found["violations"] if rule["impact"] in ("serious", "critical")]
-    return [
-        f"{rule['id']}: {node['html'][:200]} {node['failureSummary'][:200]}"
-        for rule in serious
-        for node in rule["nodes"]
-    ]
 
 
 @SCREENS

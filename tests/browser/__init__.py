@@ -1,0 +1,1 @@
+"""A browser sees the console. The folder is a package, so that Chromium ends with its last test."""
