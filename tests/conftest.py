@@ -80,6 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """Keep the garbage collector from the modules and tests, which all stay."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -269,4 +270,10 @@ def _forget_settings() -> None:
 
 def _read_alone(read: Callable[[Any], Any], kind: Any) -> Any:
     with _reading:
-        return read(kind)
+        return _read_once(read, kind, frozenset(os.environ.items()))
+
+
+@lru_cache(maxsize=64)
+def _read_once(read: Callable[[Any], Any], kind: Any, _environment: frozenset[tuple[str, str]]) -> Any:
+    """Return the settings of an environment. Most tests have the same one."""
+    return read(kind)

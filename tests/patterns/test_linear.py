@@ -92,7 +92,8 @@ def steepness(found: Found) -> tuple[float, Attack | None]:
         if first[-1][0] == float("inf"):
             return first[-1]
     steepest: tuple[float, Attack | None] = (0.0, None)
-    for _, attack in sorted(first, reverse=True)[:6]:
+    slow = [(took, attack) for took, attack in first if took * (LONGER / FIRST) ** 2 >= NOTHING_S]
+    for _, attack in sorted(slow, reverse=True)[:6]:
         steepest = max(steepest, (ratio(found, attack), attack), key=lambda each: each[0])
         if steepest[0] >= STEEPEST:
             break

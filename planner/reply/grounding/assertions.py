@@ -177,7 +177,7 @@ def _deeds(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
         if alone := _search(words, text):
             yield alone.start(), alone.end(), (("deed", deed), ("stated", deed))
     is_named = False
-    for deed, participles in lexicon["deeds"].items():
+    for deed, participles in lexicon["deeds"].items() if _search(_any_deed(), text) else ():
         done = _search(participles, text)
         if done is None:
             continue
@@ -190,6 +190,11 @@ def _deeds(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
             is_named = True
     if not is_named:
         yield from _acts(text)
+
+
+@lru_cache
+def _any_deed() -> str:
+    return "|".join(_words()["deeds"].values())
 
 
 def _doers(kinds: Iterable[str], before: str) -> list[int]:

@@ -6,7 +6,7 @@ is a calculation, with many amounts and a round figure it may be chance. So the 
 the figure, which nobody has said (as a permutation test does), and the figure counts if few of them are found.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations, islice
@@ -62,14 +62,14 @@ def composed(
     """
     if value >= LARGEST:
         return None
-    wanted, beside = int(value * _CENTS), neighbours(value)
+    wanted, *beside = (int(each * _CENTS) for each in (value, *neighbours(value)))
     reached: dict[int, _Term] = {}
-    steps = _steps(list(islice(amounts, _MOST_AMOUNTS)), factors)
+    steps = _steps(list(islice(amounts, _MOST_AMOUNTS)), factors, {wanted, *beside})
     for number, step in enumerate(islice(steps, _SIMPLE_STEPS) if is_simple else steps):
         for term in step:
             reached.setdefault(term.value, term)
         allowed = chance if number <= _SIMPLE_STEPS else chance / 2
-        if sum(int(other * _CENTS) in reached for other in beside) > allowed * len(beside):
+        if sum(other in reached for other in beside) > allowed * len(beside):
             return None
         if found := reached.get(wanted):
             return Composition(_path(found), _source(found))
@@ -84,8 +84,8 @@ def neighbours(value: Decimal) -> list[Decimal]:
     return [other for step in steps for other in (value - step, value + step) if other > 0]
 
 
-def _steps(amounts: list[Operand], factors: Factors) -> Iterator[Iterable[_Term]]:
-    """Yield what amounts give, from simple calculations to longer ones."""
+def _steps(amounts: list[Operand], factors: Factors, sought: Container[int]) -> Iterator[Iterable[_Term]]:
+    """Yield what amounts give, from simple calculations to longer ones; of the many, only those with a value sought."""
     plain = [_Term(round(amount.value * _CENTS), "{}", (amount,)) for amount in amounts]
     counts = [int(count) for count in islice(factors.counts, _MOST_COUNTS)]
     multiples = [_times(term, count) for term in plain for count in counts]
@@ -96,22 +96,24 @@ def _steps(amounts: list[Operand], factors: Factors) -> Iterator[Iterable[_Term]
     yield alike
     yield (_times(term, count) for term in multiples for count in counts)
     yield (_times(term, count) for term in alike for count in counts)
-    yield _joined(plain)
+    yield _joined(plain, sought)
     yield (term for three in combinations(plain[:_FEW], 3) for term in _of_three(*three))
     yield percents
     yield shares
-    yield _joined([*plain, *multiples, *percents][:_MOST_TERMS])
+    yield _joined([*plain, *multiples, *percents][:_MOST_TERMS], sought)
 
 
-def _joined(terms: Iterable[_Term]) -> Iterator[_Term]:
-    """Yield the sum and the difference of each two terms."""
+def _joined(terms: Iterable[_Term], sought: Container[int] | None = None) -> Iterator[_Term]:
+    """Yield the sum and the difference of each two terms: all of them, or those with a value sought."""
     placed = [(term, _source(term).place) for term in terms]
     for (first, here), (second, there) in combinations(placed, 2):
         if here is there or here == there:
             continue  # what is made of one amount alone is a multiple
-        both = (first, second)
-        yield _Term(both[0].value + both[1].value, "({} + {})", both)
-        yield _Term(abs(both[0].value - both[1].value), "({} - {})", both)
+        total, difference = first.value + second.value, abs(first.value - second.value)
+        if sought is None or total in sought:
+            yield _Term(total, "({} + {})", (first, second))
+        if sought is None or difference in sought:
+            yield _Term(difference, "({} - {})", (first, second))
 
 
 def _of_three(first: _Term, second: _Term, third: _Term) -> Iterator[_Term]:
