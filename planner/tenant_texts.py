@@ -26,10 +26,10 @@ from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.models.runtime.value_faults import faults_of
 from turnloom.models.runtime.yaml_text import read_plain_yaml
-from turnloom.planner.agents import Agents, changed, load_agents
+from turnloom.planner.agents import AgentProfile, Agents, changed, load_agents
 from turnloom.planner.draft.samples import leaked, samples
-from turnloom.planner.languages.catalogues import Languages, load_languages, read_catalogue
-from turnloom.planner.plan.playbooks import Playbooks, load_playbooks, read_playbook
+from turnloom.planner.languages.catalogues import Languages, WordCatalogue, load_languages, read_catalogue
+from turnloom.planner.plan.playbooks import Playbook, Playbooks, load_playbooks, read_playbook
 from turnloom.planner.prompts import Prompt, Prompts, digest, prompts_in, read_prompt
 
 _OFFLINE = "offline"
@@ -71,25 +71,33 @@ class Tailored:
         beside = (f"{folder}/{name}" for folder, names in folders.items() for name in names)
         return sorted({*self.prompts.names(), *self.prompts.own, *beside, *self.refused})
 
-    def in_effect(self, name: str) -> tuple[str, str]:
-        """Return the text in effect under a name, and its source.
-
-        The source is `name@version`. A tenant's own text adds `+` and its digest.
+    def source(self, name: str) -> str:
+        """Return the source of the text in effect: `name@version`. A tenant's own text adds `+` and its digest.
 
         Raises:
             NotFound: nothing has that name.
         """
+        found = self._found(name)
+        return name if isinstance(found, WordCatalogue) else found.source
+
+    def text(self, name: str) -> str:
+        """Return the text in effect.
+
+        Raises:
+            NotFound: nothing has that name.
+        """
+        found = self._found(name)
+        return found.text if isinstance(found, Prompt) else _as_yaml(found)
+
+    def _found(self, name: str) -> AgentProfile | Playbook | WordCatalogue | Prompt:
         folder, _, short = name.partition("/")
         if folder == "agents":
-            profile = self.agents.get(short)
-            return _as_yaml(profile), profile.source
+            return self.agents.get(short)
         if folder == "playbooks":
-            book = self.playbooks.get(short)
-            return _as_yaml(book), book.source
+            return self.playbooks.get(short)
         if folder == "languages":
-            return _as_yaml(self.languages.get(short)), name
-        prompt = self.prompts.in_effect(name)
-        return prompt.text, prompt.source
+            return self.languages.get(short)
+        return self.prompts.in_effect(name)
 
     def with_text(self, name: str, text: str) -> "Tailored":
         """Return a copy with one more of the tenant's texts.
@@ -228,7 +236,7 @@ def rolled_out_text(asked: RolloutRequest, own: Overrides) -> str:
         Invalid: the text cannot be used; the message says why.
     """
     tailored = tailor(own)
-    tailored.in_effect(asked.name)
+    tailored.source(asked.name)
     text = asked.text if asked.text is not None else _with_llm(own, asked)
     tailored.with_text(asked.name, text)
     return text

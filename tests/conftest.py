@@ -194,11 +194,17 @@ def stack_on(servers: EmbeddedServers, tool_workers: int = 2, **own: str) -> Ite
         yield started
 
 
-@pytest.fixture
-def redis_url(servers: EmbeddedServers, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Empty the Valkey that the settings name."""
+@pytest.fixture(scope="session")
+def valkey(servers: EmbeddedServers) -> Iterator[Redis]:
+    """Return a client of the Valkey that tests share."""
     with Redis.from_url(servers.redis_url) as client:
-        client.flushall()
+        yield client
+
+
+@pytest.fixture
+def redis_url(servers: EmbeddedServers, valkey: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Empty the Valkey that the settings name."""
+    valkey.flushall()
     monkeypatch.setenv("REDIS_URL", servers.redis_url)
     _forget_settings()
     yield servers.redis_url
@@ -270,7 +276,8 @@ def _forget_settings() -> None:
 
 def _read_alone(read: Callable[[Any], Any], kind: Any) -> Any:
     with _reading:
-        return _read_once(read, kind, frozenset(os.environ.items()))
+        given = frozenset(each for each in os.environ.items() if each[0] != "PYTEST_CURRENT_TEST")
+        return _read_once(read, kind, given)
 
 
 @lru_cache(maxsize=64)

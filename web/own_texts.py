@@ -1,6 +1,6 @@
 """Show the prompts, agents and other texts that a tenant has in effect; try, set, roll back and remove its own."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated
 
@@ -75,7 +75,7 @@ def text(name: str, query_data: TextQuery) -> Response:
         rows = overrides.history(db, caller().tenant_id, name)[:_MOST_CHANGES]
         history = [_change(row) for row in rows]
     shown = _shown(name, own, tailored, (history[0].by, history[0].at) if history else None)
-    detail = {"text": _text(tailored, name), "shipped": _text(_shipped(), name), "history": history}
+    detail = {"text": _found(tailored.text, name), "shipped": _found(_shipped().text, name), "history": history}
     return json_response(TextDetail(**shown.model_dump(), **detail))
 
 
@@ -107,7 +107,7 @@ def put_text(name: str, json_data: TextEdit) -> Response:
     tailored = _in_effect()[1].with_text(name, new)
     warnings = unsaid_texts(name, new, tailored)
     return json_response(
-        TextSet(name=name, version=_write(name, new), source=_source(tailored, name), warnings=warnings)
+        TextSet(name=name, version=_write(name, new), source=_found(tailored.source, name), warnings=warnings)
     )
 
 
@@ -121,7 +121,7 @@ def remove(name: str) -> Response:
     if found is None or found.origin != "ledger":
         raise NotFound(f"the ledger has no text of this tenant for {name!r}")
     version = _write(name, None)
-    return json_response(TextSet(name=name, version=version, source=_source(_in_effect()[1], name)))
+    return json_response(TextSet(name=name, version=version, source=_found(_in_effect()[1].source, name)))
 
 
 def _in_effect() -> tuple[Overrides, Tailored]:
@@ -156,7 +156,7 @@ def _shown(name: str, own: Overrides, tailored: Tailored, last: _Made | None) ->
     refused = tailored.refused.get(name)
     return TextInEffect(
         name=name,
-        source=_source(tailored, name),
+        source=_found(tailored.source, name),
         origin=own.texts[name].origin if name in own.texts and not refused else "shipped",
         refused=refused,
         set_by=last[0] if last else None,
@@ -171,17 +171,9 @@ def _change(row: OverrideRow) -> TextChange:
     )
 
 
-def _source(tailored: Tailored, name: str) -> str | None:
-    return next((source for _, source in _found(tailored, name)), None)
-
-
-def _text(tailored: Tailored, name: str) -> str | None:
-    return next((text for text, _ in _found(tailored, name)), None)
-
-
-def _found(tailored: Tailored, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the text in effect and its source; nothing if there is none."""
+def _found(read: Callable[[str], str], name: str) -> str | None:
+    """Return what is read of the text in effect; None if there is none."""
     try:
-        yield tailored.in_effect(name)
+        return read(name)
     except NotFound:
-        return
+        return None

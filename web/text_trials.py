@@ -39,7 +39,7 @@ def tried(before: Tailored, trial: TextTrial) -> TextCheck:
     found = TextCheck(
         usable=True,
         reason=None,
-        source=after.in_effect(trial.name)[1],
+        source=after.source(trial.name),
         warnings=unsaid_texts(trial.name, trial.text, after),
         preview=[],
     )

@@ -47,7 +47,7 @@ def _setting(folder: str) -> click.Command:
         """Replace the shipped text by the one in FILE (`-` reads standard input). It is checked first."""
         text = file.read(LARGEST_TEXT + 1)
         tailored = in_effect(tenant_name)[1].with_text(folder + name, text)
-        _, source = tailored.in_effect(folder + name)
+        source = tailored.source(folder + name)
         for sentence in unsaid_texts(folder + name, text, tailored):
             click.echo(f"Warning: {sentence}", err=True)
         version = _write(folder + name, text, tenant_name, by)
@@ -85,9 +85,9 @@ def _diff(folder: str) -> click.Command:
     @_of_tenant
     def diff(name: str, tenant_name: str) -> None:
         """Show how a tenant's text differs from the shipped one; nothing if it has no text of its own."""
-        own = in_effect(tenant_name)[1].in_effect(folder + name)[0]
+        own = in_effect(tenant_name)[1].text(folder + name)
         try:
-            shipped = in_effect(None)[1].in_effect(folder + name)[0]
+            shipped = in_effect(None)[1].text(folder + name)
         except NotFound:
             shipped = ""  # only the tenant has this style or agent
         before, after = (text.splitlines(keepends=True) for text in (shipped, own))

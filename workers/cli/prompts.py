@@ -32,7 +32,7 @@ def list_prompts(tenant_name: str | None, as_json: bool) -> None:
 def _source(tailored: Tailored, name: str) -> str | None:
     """Return the source of the text in effect; None if a tenant's text is refused and nothing is shipped for it."""
     try:
-        return tailored.in_effect(name)[1]
+        return tailored.source(name)
     except NotFound:
         return None
 
@@ -45,7 +45,8 @@ def _source(tailored: Tailored, name: str) -> str | None:
 def show_prompt(name: str, tenant_name: str | None, version: int | None, as_json: bool) -> None:
     """Print the text of a prompt."""
     if version is None:
-        text, source = in_effect(tenant_name)[1].in_effect(name)
+        tailored = in_effect(tenant_name)[1]
+        text, source = tailored.text(name), tailored.source(name)
     elif tenant_name is None:
         raise click.UsageError("--version is a version of a tenant's overrides: name the tenant with --tenant")
     else:

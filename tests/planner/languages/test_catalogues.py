@@ -54,7 +54,7 @@ def test_a_tenant_adds_a_language_by_a_file() -> None:
     assert tailored.refused == {}
     assert prompts.render("responding/stale", at="10:42").text == "(Prezzi delle 10:42; potrebbero essere cambiati.)"
     assert "languages/it" in tailored.names()
-    assert "Prezzi" in tailored.in_effect("languages/it")[0]
+    assert "Prezzi" in tailored.text("languages/it")
 
 
 def test_a_plain_text_counts_for_all_numbers() -> None:

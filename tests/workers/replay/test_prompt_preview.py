@@ -45,10 +45,10 @@ def test_an_agents_text_changes_plan_and_reply() -> None:
 
 def test_a_planning_text_changes_the_plan_alone() -> None:
     """A text that no prompt has changes none of them."""
-    text = SHIPPED.in_effect("planning/message")[0] + "Hurry.\n"
+    text = SHIPPED.text("planning/message") + "Hurry.\n"
 
     plan, reply = changes("planning/message", text, turn(1, step("a")))
-    unused = changes("planning/repair", SHIPPED.in_effect("planning/repair")[0] + "Hurry.\n", turn(1, step("a")))
+    unused = changes("planning/repair", SHIPPED.text("planning/repair") + "Hurry.\n", turn(1, step("a")))
 
     assert written(plan, "after") == written(plan, "before") + "\nHurry."
     assert reply.before == reply.after
