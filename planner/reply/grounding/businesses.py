@@ -6,13 +6,20 @@ from typing import Any
 from turnloom.planner.reply.grounding.fields import field_name, parts_of
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 
+_MOST_PEOPLE = 100
+
 
 def is_business(fields: dict[str, Any]) -> bool:
-    """Return whether an object describes a place of business, and not a person."""
-    found = [(field_name(key), isinstance(value, int | float)) for key, value in fields.items()]
-    is_any = any(_is_for_callers(key) or _names_business(key) for key in fields)
-    is_any = is_any or any((name.is_business and not is_number) or "star" in name.units for name, is_number in found)
-    return is_any and not any(name.is_person for name, _ in found) and not any(map(_names_person, fields))
+    """Return whether an object describes a place of business, and not a person.
+
+    Beside a contact that is for callers, a number of people is no person.
+    """
+    found = [(field_name(key), value) for key, value in fields.items()]
+    is_for_callers = any(map(_is_for_callers, fields))
+    is_place = any((name.is_business and not _is_number(value)) or "star" in name.units for name, value in found)
+    is_person = any(name.is_person and not (is_for_callers and _is_headcount(value)) for name, value in found)
+    is_any = is_for_callers or is_place or any(map(_names_business, fields))
+    return is_any and not is_person and not any(map(_names_person, fields))
 
 
 def is_of_service(fields: dict[str, Any]) -> bool:
@@ -30,6 +37,15 @@ def is_of_service(fields: dict[str, Any]) -> bool:
 def is_of_business(text: str) -> bool:
     """Return whether a text speaks of a place of business, so that its contacts are public."""
     return spoken(words()["business_words"]).search(text) is not None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)
+
+
+def _is_headcount(value: Any) -> bool:
+    """Return whether a value tells how many people there are, and not who they are. A larger number may be an id."""
+    return isinstance(value, int) and value < _MOST_PEOPLE
 
 
 @lru_cache

@@ -54,6 +54,7 @@ def test_a_right_reply_passes_and_an_altered_one_does_not(right: str, altered: s
         ("It is non-refundable, but it can be transferred.", {"refundable": False, "transferable": True}),
         ("It includes breakfast and can't be cancelled.", {"breakfast_included": True, "cancellable": False}),
         ("Reserve at +34 910 555 018.", {"train": "LX 520", "booking_phone": "+34 910 555 018"}),
+        ("Reserve at +34 910 555 018.", {"passengers": 3, "booking_phone": "+34 910 555 018"}),
         ("Two seats come to €296 in total.", {"price_per_person": 148, "currency": "EUR", "seats": 9}),
         ("Day 1 - 10 December: the shrine.", {"days": [{"date": "2026-12-10"}]}),
         ("Yoghurts are 85 cents.", {"yoghurt": {"price": 0.85, "currency": "EUR"}}),
@@ -86,3 +87,4 @@ def test_what_a_result_says_was_done_does_not_tell_that_we_did_more(reply: str) 
 def test_a_booking_phone_beside_a_person_stays_private() -> None:
     """A field such as `booking_phone` is a business's only where its object has no person."""
     assert refused("Call +34 910 555 018.", {"booking_phone": "+34 910 555 018", "passenger_name": "Ana Ruiz"})
+    assert refused("Call +34 910 555 018.", {"booking_phone": "+34 910 555 018", "passenger": 884120})
