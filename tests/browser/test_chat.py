@@ -11,20 +11,26 @@ from tests.browser.conftest import EITHER, WATCH, Look
 from tests.browser.speaking import choose_agent, drawn, gate, open_gate, post_plan, say, seen, wait_for_end
 from tests.facts import wait_for
 from tests.journeys.following import finished, wait_step
+from tests.journeys.stacks import frozen
+from turnloom.workers.embedded.stack import Stack
 
 MARKUP = "<img src=x onerror=alert(1)> <b>bold</b> <script>alert(2)</script>"
 
 
 @EITHER
-def test_a_room_is_found_and_its_link_sent(console: Page, look: Look) -> None:
-    """Each step is drawn to its end. The table sorts, a suggestion goes on, and the link is a link."""
+def test_a_room_is_found_and_its_link_sent(stack: Stack, console: Page, look: Look) -> None:
+    """Steps change while they run. The table sorts, a suggestion goes on, and the link is a link."""
     console.evaluate(WATCH)
     choose_agent(console, "hotel")
-    say(console, "A room next weekend for 2 adults and a child of 5")
+    # The plan is drawn four times a second at most, and the search is over sooner.
+    with frozen(stack.processes["worker-io-1"].pid), frozen(stack.processes["worker-io-2"].pid):
+        say(console, "A room next weekend for 2 adults and a child of 5")
+        console.locator(".node:is(.queued, .running)").first.wait_for(state="attached")
     wait_for_end(console)
 
     statuses = seen(console)
     assert {steps[-1] for steps in statuses.values()} == {"succeeded"}
+    assert any({"queued", "running"} & set(steps) for steps in statuses.values())
     table = console.locator(".artifact.table").first
     table.get_by_role("button", name="Show all").click()
     heads = table.locator("thead th").all_inner_texts()

@@ -1,11 +1,9 @@
 """Processes that exist but do nothing, as after a pause of the machine, stop nobody else."""
 
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import httpx2
@@ -15,10 +13,9 @@ import pytest
 from tests.chaos.drills import PLACEMENT
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run, wait_step
-from tests.journeys.stacks import client_of
+from tests.journeys.stacks import client_of, frozen
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.embedded.notify_socket import SILENCE_S
-from turnloom.workers.embedded.pid_files import signal_group
 from turnloom.workers.embedded.stack import Stack, StackOptions
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(180)]
@@ -34,17 +31,6 @@ def stack(clean_environment: None) -> Iterator[Stack]:
     own = {"TURNLOOM_PLACEMENT": PLACEMENT}
     with Stack(StackOptions(data_dir=None, port=0, webs=2, planners=2, tool_workers=1, settings=own)) as started:
         yield started
-
-
-@contextmanager
-def frozen(pid: int | None) -> Iterator[None]:
-    """Freeze a process with its children. The watchdog may end it meanwhile."""
-    assert pid is not None
-    signal_group(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        signal_group(pid, signal.SIGCONT)
 
 
 def leader(stack: Stack) -> int:

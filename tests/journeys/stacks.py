@@ -1,5 +1,6 @@
 """Run stacks for journeys, with every process and a client of their API."""
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 from turnloom.models.connections.database import close_connections
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.cli import main
+from turnloom.workers.embedded.pid_files import signal_group
 from turnloom.workers.embedded.stack import Stack, StackOptions
 
 
@@ -39,6 +41,17 @@ def environment_of(stack: Stack, **own: str) -> Iterator[pytest.MonkeyPatch]:
         yield patch
         close_connections()
     settings.cache_clear()
+
+
+@contextmanager
+def frozen(pid: int | None) -> Iterator[None]:
+    """Freeze a process with its children. The watchdog may end it meanwhile."""
+    assert pid is not None
+    signal_group(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        signal_group(pid, signal.SIGCONT)
 
 
 def command(stack: Stack, *arguments: str, given: str = "") -> str:
