@@ -78,7 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the garbage collector from the modules and tests, which all stay."""
+    """Keep the garbage collector from the modules and tests, which all stay, and let it look for others less often."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
 

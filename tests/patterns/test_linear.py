@@ -92,6 +92,7 @@ def steepness(found: Found) -> tuple[float, Attack | None]:
         if first[-1][0] == float("inf"):
             return first[-1]
     steepest: tuple[float, Attack | None] = (0.0, None)
+    # The others would not take long at full length either, even in quadratic time: `ratio` would say 0.
     slow = [(took, attack) for took, attack in first if took * (LONGER / FIRST) ** 2 >= NOTHING_S]
     for _, attack in sorted(slow, reverse=True)[:6]:
         steepest = max(steepest, (ratio(found, attack), attack), key=lambda each: each[0])

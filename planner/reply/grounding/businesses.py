@@ -16,7 +16,9 @@ def is_business(fields: dict[str, Any]) -> bool:
     """
     found = [(field_name(key), value) for key, value in fields.items()]
     is_for_callers = any(map(_is_for_callers, fields))
-    is_place = any((name.is_business and not _is_number(value)) or "star" in name.units for name, value in found)
+    is_place = any(
+        "star" in name.units or (name.is_business and not isinstance(value, int | float)) for name, value in found
+    )
     is_person = any(name.is_person and not (is_for_callers and _is_headcount(value)) for name, value in found)
     is_any = is_for_callers or is_place or any(map(_names_business, fields))
     return is_any and not is_person and not any(map(_names_person, fields))
@@ -37,15 +39,6 @@ def is_of_service(fields: dict[str, Any]) -> bool:
 def is_of_business(text: str) -> bool:
     """Return whether a text speaks of a place of business, so that its contacts are public."""
     return spoken(words()["business_words"]).search(text) is not None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float)
-
-
-def _is_headcount(value: Any) -> bool:
-    """Return whether a value tells how many people there are, and not who they are. A larger number may be an id."""
-    return isinstance(value, int) and value < _MOST_PEOPLE
 
 
 @lru_cache
@@ -74,3 +67,8 @@ def _names_person(key: str) -> bool:
     parts, lexicon = set(parts_of(key)), words()
     is_part = "name" in parts and not parts.isdisjoint(lexicon["parts_of_names"])
     return is_part or not parts.isdisjoint(lexicon["names_of_persons"])
+
+
+def _is_headcount(value: Any) -> bool:
+    """Return whether a value tells how many people there are, and not who they are. A larger number may be an id."""
+    return isinstance(value, int) and value < _MOST_PEOPLE
