@@ -77,10 +77,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(TimeReport())
 
 
+def pytest_collection() -> None:
+    """Keep the garbage collector from the modules and tests while they are loaded: they all stay."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Keep the garbage collector from the modules and tests, which all stay, and let it look for others less often."""
+    """Let the collector look for what tests leave behind, less often than usual."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
