@@ -30,10 +30,11 @@ from tests.journeys.stacks import client_of
 from tests.loaded_python import serving
 from tests.time_report import TimeReport
 from turnloom.models.connections.database import close_connections, engine
+from turnloom.models.connections.postgres_sessions import session_arguments
 from turnloom.models.connections.redis import redis as redis_client
 from turnloom.models.errors import Misconfigured
 from turnloom.models.runtime import settings as settings_module
-from turnloom.models.runtime.settings import Settings, settings
+from turnloom.models.runtime.settings import settings
 from turnloom.models.schema.migration import upgrade
 from turnloom.models.tables.callbacks import CallbackRow
 from turnloom.models.tables.fragments import FragmentRow
@@ -142,25 +143,25 @@ def database(
 
     A test marked `new_database` gets one that no test has used.
 
-    Connections stay open from test to test, unless a test reads other settings: what Postgres learns in each of them
+    Connections stay open from test to test, unless a test connects otherwise: what Postgres learns in each of them
     about tables and functions takes longer than most tests.
     """
     anew = request.node.get_closest_marker("new_database") is not None
     url = _named(servers, _databases(servers).emptied(anew=anew), monkeypatch)
-    given = settings()
+    given = _connecting()
     if engine().url.database != make_url(url).database:
         close_connections()
     yield url
-    if not _still(given):
+    if _connecting() != given:
         close_connections()
 
 
-def _still(given: Settings) -> bool:
-    """Return whether nobody has read other settings since."""
+def _connecting() -> tuple[Any, ...] | None:
+    """Return what a new connection would depend on; None if the settings are wrong."""
     try:
-        return settings() is given
+        return settings().database_url, settings().database_pool_size, session_arguments()
     except Misconfigured:
-        return False
+        return None
 
 
 _databases = lru_cache(maxsize=1)(Databases)
