@@ -5,7 +5,6 @@ The environment of the person who runs the tests does not matter. Their keys and
 
 import gc
 import os
-import re
 import shutil
 import tempfile
 import threading
@@ -22,12 +21,12 @@ import structlog
 from redis import Redis
 from sqlalchemy import event, make_url
 from sqlalchemy.orm import Session
-from xdist.scheduler import LoadScopeScheduling
 
 from tests.databases import Databases
 from tests.facts import is_alive
 from tests.journeys.stacks import client_of
 from tests.loaded_python import serving
+from tests.stack_scheduling import ByStack
 from tests.time_report import TimeReport
 from turnloom.models.connections.database import close_connections, engine
 from turnloom.models.connections.postgres_sessions import session_arguments
@@ -55,23 +54,7 @@ ALLOWED_HOST = "127.0.0.2"
 """An address of this machine that a user's URL may have. 127.0.0.1 is refused."""
 DEV_KEY = "tl_dev_of_the_tests"
 
-_APART = {
-    "asking": re.compile(r"""\b(asking(_dense|_stack)?|dense)[:"]"""),
-    "others": re.compile(r"-> Iterator\[Stack\]:|\bodd_stack:"),
-}
-"""Uses of stacks with a scripted language model, and of others that few modules share."""
 _OURS = ("TURNLOOM_", "OPENAI_", "DATABASE_URL", "REDIS_URL")
-
-
-class _ByStack(LoadScopeScheduling):  # type: ignore[misc]
-    """A scheduling that gives one process all tests on a shared stack, and any other module as a whole."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        module = nodeid.partition("::")[0]
-        if not module.startswith(("tests/journeys/", "tests/docs/", "tests/browser/", "tests/workers/embedded/")):
-            return module
-        text = (self.config.rootpath / module).read_text("utf-8")
-        return next((scope for scope, use in _APART.items() if use.search(text)), "stack")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -92,7 +75,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    return _ByStack(config, log)
+    return ByStack(config, log)
 
 
 @event.listens_for(Session, "before_flush")

@@ -1,33 +1,14 @@
 """A person takes a conversation over, on a channel and at the API, and hands it back."""
 
-import json
-from typing import Any
-
 import httpx2
 import pytest
 
 from tests.facts import wait_for
-from tests.journeys.following import events_of, finished, kinds, post, wait_step
-from tests.journeys.speaking import Speaker, says, written
+from tests.journeys.following import finished, kinds, post, wait_step
+from tests.journeys.taking_over import say, take_over
 from tests.journeys.telegram_bot import ACCOUNT, TelegramBot
-from tests.planner.llm.scripted import Script
 
 pytestmark = pytest.mark.timeout(120)  # the first test may also have to start the stack
-
-
-def take_over(api: httpx2.Client, conversation: str, part: str = "pause") -> dict[str, Any]:
-    answer = api.post(f"/v1/conversations/{conversation}/{part}")
-    assert answer.status_code == 200, answer.text
-    shown: dict[str, Any] = answer.json()
-    return shown
-
-
-def say(api: httpx2.Client, conversation: str, message: str) -> str:
-    body = {"message": message, "author": "Dana"}
-    answer = api.post(f"/v1/conversations/{conversation}/messages", json=body)
-    assert answer.status_code == 202, answer.text
-    turn_id: str = answer.json()["turn_id"]
-    return turn_id
 
 
 def test_a_person_writes_on_a_channel(bot: TelegramBot, api: httpx2.Client) -> None:
@@ -118,25 +99,3 @@ def test_an_openai_client_gets_a_word(api: httpx2.Client) -> None:
     assert whole.status_code == 200, whole.text
     assert "has taken over" in whole.json()["choices"][0]["message"]["content"]
     assert "has taken over" in streamed.text
-
-
-def test_what_was_said_is_known_after_it(asking: httpx2.Client, script: Script, model: Speaker) -> None:
-    """The planner gets the user's messages, and the person's as the person's. What the agent kept back it does not."""
-    conversation = "known-after-a-takeover"
-    finished(asking, post(asking, says(written(reply="Hello.")), conversation_id=conversation)["turn_id"])
-    take_over(asking, conversation)
-    unanswered = finished(asking, post(asking, "my towel is wet", conversation_id=conversation)["turn_id"])
-    said = say(asking, conversation, "A new towel is on its way.")
-    take_over(asking, conversation, "resume")
-    asked = len(script.requests)
-
-    last = finished(asking, post(asking, says(written(reply="Gladly.")), conversation_id=conversation)["turn_id"])
-
-    assert last["reply"]["text"] == "Gladly."
-    assert [kind for kind, _ in events_of(asking, said)] == ["turn.queued", "reply.done", "turn.succeeded"]
-    prompt = script.requests[asked]["messages"]
-    *_, before, person, message = prompt
-    assert (before["role"], person["role"], message["role"]) == ("user", "assistant", "user")
-    assert json.dumps("my towel is wet") in before["content"]
-    assert person["content"] == "[Not you but a person of the team wrote this, Dana:] A new towel is on its way."
-    assert not any(unanswered["reply"]["text"] in each["content"] for each in prompt)
