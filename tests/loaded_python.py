@@ -1,6 +1,7 @@
-"""Run Python as `python -m` and `python -c` do, but in forks of a process that has loaded the libraries we need.
+"""Run Python as `python -m` and `python -c` do, but in forks of a process that has loaded what most programs need.
 
-Loading them takes longer than most commands. Nothing of ours is loaded, so that a command finds its own code.
+Loading them takes longer than most commands. Of ours only modules of `models` are loaded, which read no setting then:
+the examples of the documents bring their own `tools`.
 
 In: `loaded_python.py SOCKET -m MODULE ARGUMENT…` runs a module with this directory, environment and standard files,
 `loaded_python.py SOCKET -c CODE ARGUMENT…` a text.
@@ -21,10 +22,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_LIBRARIES = (
+_LOADED = (
     *("alembic.command", "babel.numbers", "celery", "click", "httpx2", "jinja2", "openai", "opentelemetry.trace"),
     *("psycopg", "psycopg_pool", "pydantic_settings", "redis", "rich.console", "sqlalchemy.dialects.postgresql"),
     *("sqlalchemy.orm", "structlog", "yaml"),
+    *("turnloom.models.connections.redis", "turnloom.models.ledger.conversations", "turnloom.models.ledger.keys"),
+    *("turnloom.models.ledger.integrations", "turnloom.models.ledger.steps", "turnloom.models.runtime.logging"),
 )
 _FILES = 3
 """Standard input, standard output, standard error."""
@@ -42,7 +45,7 @@ def serving() -> Iterator[list[str]]:
 
 
 def _serve(path: str) -> None:
-    for name in _LIBRARIES:
+    for name in _LOADED:
         importlib.import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listening:
