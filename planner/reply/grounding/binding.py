@@ -1,7 +1,7 @@
 """Binding: which element of a list a figure is said of, by the names in its sentence."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -36,12 +36,10 @@ def mentions(sentence: Sentence, places: Places) -> list[Mention]:
     found: list[Mention] = []
     if not (places.named or places.whole_names):
         return found
-    text = sentence.text.lower()
-    for name, having in places.whole_names.items():
-        start = text.find(name)
-        end = start + len(name)
-        if start >= 0 and not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()):
-            found.append(Mention(sentence.start + start, sentence.start + end, frozenset(having)))
+    found.extend(
+        replace(name, start=sentence.start + name.start, end=sentence.start + name.end)
+        for name in _whole_names(sentence.text, places)
+    )
     whole = [(mention.start, mention.end) for mention in found]
     for match in _WORD.finditer(sentence.whole, sentence.start, sentence.end):
         if any(start <= match.start() < end for start, end in whole):
@@ -54,6 +52,31 @@ def mentions(sentence: Sentence, places: Places) -> list[Mention]:
         if elements and is_name:
             found.append(Mention(match.start(), match.end(), frozenset(elements)))
     return sorted(found, key=lambda mention: mention.start)
+
+
+def _whole_names(text: str, places: Places) -> Iterator[Mention]:
+    """Yield the names of several words in a text, each once."""
+    lower = text.lower()
+    for name, having in places.whole_names.items():
+        start = lower.find(name)
+        end = start + len(name)
+        if start >= 0 and not (lower[start - 1 : start].isalnum() or lower[end : end + 1].isalnum()):
+            yield Mention(start, end, frozenset(having))
+
+
+def outside_names(found: Iterable[Figure], text: str, places: Places) -> list[Figure]:
+    """Return the figures but the times and days in words that belong to a name, such as "Midnight" Train."""
+    names = list(_whole_names(text, places))
+    return [one for one in found if not (_is_moment_in_words(one, text) and _is_part(one, names))]
+
+
+def _is_moment_in_words(figure: Figure, text: str) -> bool:
+    is_moment = figure.kind in ("time", "date", "weekday")
+    return is_moment and not any(sign.isdigit() for sign in text[figure.start : figure.end])
+
+
+def _is_part(figure: Figure, names: Iterable[Mention]) -> bool:
+    return any(name.start <= figure.start and figure.end <= name.end for name in names)
 
 
 def of_columns(sentence: Sentence, places: Places) -> list[Mention]:

@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from turnloom.models.contracts.turn import Source
-from turnloom.planner.reply.grounding.binding import Mention, dated, lists_of, mentions, of_columns, offers_named
+from turnloom.planner.reply.grounding.binding import (
+    Mention,
+    dated,
+    lists_of,
+    mentions,
+    of_columns,
+    offers_named,
+    outside_names,
+)
 from turnloom.planner.reply.grounding.comparisons import miscompared
 from turnloom.planner.reply.grounding.consistency import not_apart, not_together, of_other_nights, unrelated
 from turnloom.planner.reply.grounding.contradictions import contradiction
@@ -97,8 +105,8 @@ def check(text: str, evidence: Evidence) -> Grounding:
 
 def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePlace | Reason]]:
     """Yield each figure of a text with its source or a reason, and each claim that contradicts the evidence."""
-    found = figures(text)
-    claimed = claims(text, found)
+    read = figures(text)
+    found, claimed = (outside_names(some, text, evidence.places) for some in (read, claims(text, read)))
     told: deque[Operand] = deque(maxlen=_MOST_TOLD)
     tries = iter(range(1, _MOST_TRIES))
     named: list[Mention] = []

@@ -11,7 +11,7 @@ from functools import lru_cache
 from unicodedata import combining, normalize
 
 from turnloom.planner.reply.grounding.figures import Figure, Key
-from turnloom.planner.reply.grounding.lexicon import words
+from turnloom.planner.reply.grounding.lexicon import spoken, words
 
 _NUMBER = re.compile(r"(?<![\d.,:/#\w+-])\d{1,3}(?:[.,]\d)?(?![\d:/%]|[.,]\d|\s?[%€$£₪])")
 _WORD = r"[^\W\d_]{2,24}"
@@ -24,6 +24,13 @@ _RUN = re.compile(r"[\u30a0-\u30ff\u3400-\u9fff]{2,}")
 HEBREW_PREFIX = re.compile(r"^[והבלמשכ]{1,2}(?=[א-ת]{3})")
 """What Hebrew writes together with a name: and, the, in, to, from, that, as."""
 _PART = re.compile(r"[^a-zà-ÿא-ת0-9]+")
+_UNIT = r"[kcm]?m²?|k?g|m?l|[gmt]b|kwh|mi|ft|h|min|hours?|stunden|heures?|horas?|ore|uur|mio|mrd|mill\w*|bill\w*|°"
+_RATING = re.compile(
+    rf"(?<![\d.,:/#+$€£₪-])\d[.,]\d(?![\d:%]|[.,]\d|\s?[%€$£₪]|\s?(?:{_UNIT})(?![^\W\d_]))", re.IGNORECASE
+)
+"""A number with one decimal that no unit follows."""
+_LONGEST_LIST = 160
+"""Most characters behind a word for ratings that are searched for them."""
 _SHORTEST = 2
 _AROUND = 60
 
@@ -38,6 +45,20 @@ def find_labelled(text: str) -> Iterator[Figure]:
         keys: tuple[Key, ...] = tuple(("field", stem(word), value) for word in labels)
         if keys and value != 1:  # "the red one is out of stock"
             yield Figure("label", number.start(), number.end(), keys)
+
+
+def find_rated(text: str) -> Iterator[Figure]:
+    """Find ratings such as 4.7 behind a word that says what they are: one, or those of a list in its line."""
+    for word in _rated().finditer(text):
+        line = text[word.end() : word.end() + _LONGEST_LIST].partition("\n")[0]
+        for number in _RATING.finditer(text, word.end(), word.end() + len(line)):
+            value = Decimal(number[0].replace(",", "."))
+            yield Figure("number", number.start(), number.end(), (("number", value),))
+
+
+@lru_cache
+def _rated() -> re.Pattern[str]:
+    return spoken(words()["rated"])
 
 
 def _naming(found: re.Match[str]) -> Iterator[str]:

@@ -25,7 +25,7 @@ from turnloom.planner.reply.grounding.counts import (
 )
 from turnloom.planner.reply.grounding.days import coming, find_days, find_weekdays
 from turnloom.planner.reply.grounding.figures import Figure, Key, Kind, Scanner, find, visible, without
-from turnloom.planner.reply.grounding.labels import find_labelled
+from turnloom.planner.reply.grounding.labels import find_labelled, find_rated
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.said_moments import moments_said
 from turnloom.planner.reply.grounding.times import find_times
@@ -39,6 +39,7 @@ _SCANNERS: tuple[Scanner, ...] = (
     find_flights,
     find_phones,
     find_amounts,
+    find_rated,
 )
 _CLAIMS: tuple[Scanner, ...] = (find_durations, find_counts, find_weekdays)
 _DAYS = ("date", "day")

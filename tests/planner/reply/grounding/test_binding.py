@@ -75,3 +75,36 @@ def test_a_price_tells_which_of_two_alike_is_meant(reply: str) -> None:
 def test_what_another_offer_has_is_not_said_of_it(reply: str) -> None:
     """Nor may a price for a night have been shared by three for a stay of two nights."""
     assert refused(reply, HOTELS, ABOUT_RATES)
+
+
+MOVERS = {
+    "quotes": [
+        {"company": "Swift & Sons", "rating": 4.7, "crew": 3},
+        {"company": "Budget Haul", "rating": 3.9, "crew": 2},
+        {"company": "Gentle Giants", "rating": 4.9, "crew": 4},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("reply", "wrong"),
+    [
+        ("Ratings: Swift & Sons 4.7, Budget Haul 3.9, Gentle Giants 4.9.", []),
+        ("Ratings: Swift & Sons 4.9, Budget Haul 3.9, Gentle Giants 4.9.", ["4.9"]),
+        ("Swift & Sons are rated 4.6 and send three people.", ["4.6"]),
+        ("Bewertet ist Gentle Giants mit 4,9.", []),
+        ("Die Bewertung von Budget Haul ist 4,9.", ["4,9"]),
+        ("They are rated highly and come within 1.5 km.", []),
+    ],
+)
+def test_a_rating_is_that_of_what_it_is_said_of(reply: str, wrong: list[str]) -> None:
+    """It has a source, in a list of several too. A number that has a unit is no rating."""
+    assert refused(reply, MOVERS) == wrong
+
+
+def test_a_word_of_a_name_is_no_time() -> None:
+    """Midnight is a part of a name here. Elsewhere it is a time."""
+    rooms = {"rooms": [{"name": "Midnight Train", "rating": 4.8}, {"name": "Pirate Cove", "rating": 4.4}]}
+
+    assert refused("Pirate Cove is shorter than Midnight Train.", rooms) == []
+    assert refused("Pirate Cove begins at midnight.", rooms) == ["midnight"]
