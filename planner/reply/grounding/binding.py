@@ -55,13 +55,15 @@ def mentions(sentence: Sentence, places: Places) -> list[Mention]:
 
 
 def _whole_names(text: str, places: Places) -> Iterator[Mention]:
-    """Yield the names of several words in a text, each once."""
+    """Yield the names of several words in a text, wherever they stand."""
     lower = text.lower()
     for name, having in places.whole_names.items():
         start = lower.find(name)
-        end = start + len(name)
-        if start >= 0 and not (lower[start - 1 : start].isalnum() or lower[end : end + 1].isalnum()):
-            yield Mention(start, end, frozenset(having))
+        while start >= 0:
+            end = start + len(name)
+            if not (lower[start - 1 : start].isalnum() or lower[end : end + 1].isalnum()):
+                yield Mention(start, end, frozenset(having))
+            start = lower.find(name, end)
 
 
 def outside_names(found: Iterable[Figure], text: str, places: Places) -> list[Figure]:

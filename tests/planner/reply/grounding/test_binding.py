@@ -106,5 +106,5 @@ def test_a_word_of_a_name_is_no_time() -> None:
     """Midnight is a part of a name here. Elsewhere it is a time."""
     rooms = {"rooms": [{"name": "Midnight Train", "rating": 4.8}, {"name": "Pirate Cove", "rating": 4.4}]}
 
-    assert refused("Pirate Cove is shorter than Midnight Train.", rooms) == []
+    assert refused("Pirate Cove is shorter than Midnight Train. Midnight Train is the hardest.", rooms) == []
     assert refused("Pirate Cove begins at midnight.", rooms) == ["midnight"]
