@@ -13,7 +13,8 @@ from turnloom.models.contracts.fault_file import read_fault_file
 from turnloom.workers.embedded.stack import Stack, StackOptions
 
 PICTURES = Path(__file__).resolve().parent / "pictures"
-CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])))
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)))
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1360, "height": 820}, "color_scheme": "light"}
 PHONE: dict[str, Any] = {
     "viewport": {"width": 390, "height": 844},

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from turnloom.models.connections.postgres_sessions import session_arguments
 from turnloom.models.connections.redis import redis as redis_client
 from turnloom.models.errors import Misconfigured
 from turnloom.models.runtime import settings as settings_module
+from turnloom.models.runtime.lean_imports import loading
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema.migration import upgrade
 from turnloom.models.tables.callbacks import CallbackRow
@@ -61,16 +62,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(TimeReport())
 
 
-def pytest_collection() -> None:
-    """Keep the garbage collector from the modules and tests while they are loaded: they all stay."""
-    gc.disable()
-
-
-def pytest_collection_finish() -> None:
-    """Let the collector look for what tests leave behind, less often than usual."""
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector from the modules and tests, which all stay, and let it look for others less often."""
+    with loading():
+        done = yield
     gc.set_threshold(20_000, 20, 20)
-    gc.enable()
+    return done
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -6,7 +6,7 @@ import httpx2
 
 from tests.journeys.following import events_of, finished, post
 from tests.journeys.speaking import Speaker, says, written
-from tests.journeys.taking_over import say, take_over
+from tests.journeys.takeover import say, take_over
 from tests.planner.llm.scripted import Script
 
 

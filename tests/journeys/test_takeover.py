@@ -5,7 +5,7 @@ import pytest
 
 from tests.facts import wait_for
 from tests.journeys.following import finished, kinds, post, wait_step
-from tests.journeys.taking_over import say, take_over
+from tests.journeys.takeover import say, take_over
 from tests.journeys.telegram_bot import ACCOUNT, TelegramBot
 
 pytestmark = pytest.mark.timeout(120)  # the first test may also have to start the stack

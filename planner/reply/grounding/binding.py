@@ -1,7 +1,7 @@
 """Binding: which element of a list a figure is said of, by the names in its sentence."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -66,10 +66,11 @@ def _whole_names(text: str, places: Places) -> Iterator[Mention]:
             start = lower.find(name, end)
 
 
-def outside_names(found: Iterable[Figure], text: str, places: Places) -> list[Figure]:
+def outside_names(found: Sequence[Figure], text: str, places: Places) -> list[Figure]:
     """Return the figures but the times and days in words that belong to a name, such as "Midnight" Train."""
-    names = list(_whole_names(text, places))
-    return [one for one in found if not (_is_moment_in_words(one, text) and _is_part(one, names))]
+    moments = [one for one in found if _is_moment_in_words(one, text)]
+    names = list(_whole_names(text, places)) if moments else []
+    return [one for one in found if not (one in moments and _is_part(one, names))]
 
 
 def _is_moment_in_words(figure: Figure, text: str) -> bool:

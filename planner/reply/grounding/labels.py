@@ -24,11 +24,6 @@ _RUN = re.compile(r"[\u30a0-\u30ff\u3400-\u9fff]{2,}")
 HEBREW_PREFIX = re.compile(r"^[והבלמשכ]{1,2}(?=[א-ת]{3})")
 """What Hebrew writes together with a name: and, the, in, to, from, that, as."""
 _PART = re.compile(r"[^a-zà-ÿא-ת0-9]+")
-_UNIT = r"[kcm]?m²?|k?g|m?l|[gmt]b|kwh|mi|ft|h|min|hours?|stunden|heures?|horas?|ore|uur|mio|mrd|mill\w*|bill\w*|°"
-_RATING = re.compile(
-    rf"(?<![\d.,:/#+$€£₪-])\d[.,]\d(?![\d:%]|[.,]\d|\s?[%€$£₪]|\s?(?:{_UNIT})(?![^\W\d_]))", re.IGNORECASE
-)
-"""A number with one decimal that no unit follows."""
 _LONGEST_LIST = 160
 """Most characters behind a word for ratings that are searched for them."""
 _SHORTEST = 2
@@ -51,7 +46,7 @@ def find_rated(text: str) -> Iterator[Figure]:
     """Find ratings such as 4.7 behind a word that says what they are: one, or those of a list in its line."""
     for word in _rated().finditer(text):
         line = text[word.end() : word.end() + _LONGEST_LIST].partition("\n")[0]
-        for number in _RATING.finditer(text, word.end(), word.end() + len(line)):
+        for number in _rating().finditer(text, word.end(), word.end() + len(line)):
             value = Decimal(number[0].replace(",", "."))
             yield Figure("number", number.start(), number.end(), (("number", value),))
 
@@ -59,6 +54,13 @@ def find_rated(text: str) -> Iterator[Figure]:
 @lru_cache
 def _rated() -> re.Pattern[str]:
     return spoken(words()["rated"])
+
+
+@lru_cache
+def _rating() -> re.Pattern[str]:
+    """Return the pattern of a number with one decimal that no unit follows."""
+    unit = rf"(?:{words()['units_of_measure']})(?![^\W\d_])"
+    return re.compile(rf"(?<![\d.,:/#+$€£₪-])\d[.,]\d(?![\d:%]|[.,]\d|\s?[%€$£₪]|\s?{unit})", re.IGNORECASE)
 
 
 def _naming(found: re.Match[str]) -> Iterator[str]:
