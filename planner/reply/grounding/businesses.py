@@ -24,13 +24,17 @@ def is_business(fields: dict[str, Any]) -> bool:
     return is_any and not is_person and not any(map(_names_person, fields))
 
 
-def is_of_service(fields: dict[str, Any]) -> bool:
+def is_of_service(fields: dict[str, Any], *, is_done: bool) -> bool:
     """Return whether the contacts of a whole result are those of the service that gave it.
 
-    It offers or charges something, and neither a name, an address nor the number of a record stands beside them.
+    It offers or charges something, and neither a name, an address nor the number of a record stands beside them. What a
+    service has done for the user (`is_done`), such as a booking, has numbers of its own, and says where to go.
     """
     others = {key: value for key, value in fields.items() if set(parts_of(key)).isdisjoint(words()["phone_fields"])}
     names = [field_name(key) for key in others]
+    if is_done:
+        is_record = any(name.is_person or name.is_identity for name in names) or any(map(_names_person, others))
+        return not (is_record or any(field_name(key).is_private for key in others if key != "address"))
     is_record = any(name.is_person or name.is_identity or name.is_name or name.is_reference for name in names)
     offers = any(isinstance(value, list) for value in others.values()) or any(name.is_money for name in names)
     return offers and not (is_record or any(name.is_private for name in names))

@@ -1,7 +1,7 @@
 """Check a text against its evidence, sentence by sentence."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -16,7 +16,7 @@ from turnloom.planner.reply.grounding.binding import (
     outside_names,
 )
 from turnloom.planner.reply.grounding.comparisons import miscompared
-from turnloom.planner.reply.grounding.consistency import not_apart, not_together, of_other_nights, unrelated
+from turnloom.planner.reply.grounding.consistency import itemised, not_apart, not_together, of_other_nights, unrelated
 from turnloom.planner.reply.grounding.contradictions import contradiction
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.figures import Figure, folded, visible
@@ -113,7 +113,9 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
     above: dict[Element, frozenset[Element]] = {}
     listed: deque[frozenset[Element]] = deque(maxlen=_MOST_TOLD)
     stated: set[Decimal] = set()
-    for sentence in sentences(text, found):
+    parts = list(sentences(text, found))
+    totals = itemised(parts)
+    for sentence in parts:
         told.extend(operand for figure in sentence.figures for operand in _stated(figure, evidence))
         inside = [claim for claim in claimed if sentence.start <= claim.start < sentence.end]
         lengths, nights = _stated_of(inside, ("duration",)), _stated_of(inside, ("count", "night"))
@@ -124,13 +126,15 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
         above = lists_of(here) if not sentence.is_item else above | lists_of(here)
         context = Context(sentence, evidence, here, told, tries, lengths | stated, named, nights, dates, above, listed)
         stated = lengths
-        derived: list[str] = []
+        derived: dict[int, str] = {}
         for figure in sentence.figures:
             place = support(figure, context)
+            if place in ("no_source", "other") and figure.start in totals:
+                place = EvidencePlace("agent", totals[figure.start])
             yield figure, place
             value = value_of(figure)
             if isinstance(place, EvidencePlace) and value is not None and place.path:
-                derived.append(place.path)
+                derived[figure.start] = place.path
                 told.append(Operand(value, code_of(figure, evidence.places), place))
         yield from ((figure, "no_source") for figure in _inconsistent(context))
         yield from _contradicted(_without_counted(inside, evidence), context, derived)
@@ -138,7 +142,7 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
 
 
 def _contradicted(
-    claimed: Sequence[Figure], context: Context, derived: Sequence[str]
+    claimed: Sequence[Figure], context: Context, derived: Mapping[int, str]
 ) -> Iterator[tuple[Figure, Reason]]:
     yield from ((claim, "policy") for claim in denied_flags(context))
     for claim in claimed:

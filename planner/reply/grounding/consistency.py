@@ -4,9 +4,9 @@ In "690 a night, so 2,070 for the stay" one is a multiple of the other. If it is
 may come from.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, takewhile
 
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.lexicon import spoken, words
@@ -21,6 +21,7 @@ _ROUNDED = Decimal("0.04")
 _FARTHEST = 60
 _AROUND, _CLOSE = 24, 20
 _FEWEST_SUMMED, _MOST_SUMMED = 3, 6
+_MOST_PARTS = 12
 
 
 def unrelated(sentence: Sentence) -> Iterator[Figure]:
@@ -90,6 +91,50 @@ def not_together(sentence: Sentence, known: Collection[Operand]) -> Iterator[Fig
             is_multiple = any(_is_times(value, one) for one in (*others, *sums))
             if not is_multiple and not any(_is_times(value - more, one) for more in sourced for one in sums):
                 yield figure
+
+
+def itemised(found: Sequence[Sentence]) -> dict[int, str]:
+    """Return where the amounts stand that the ones right behind or before them add up to, and these parts.
+
+    The parts are in the same sentence, as in "2,808: 390 for the course, 948 for lessons, 1,470 for the test", or in
+    the items of a list beside it, the last amount of each. They need sources of their own.
+    """
+    totals: dict[int, str] = {}
+    for place, sentence in enumerate(found):
+        amounts = [figure for figure in sentence.figures if figure.kind in ("money", "number")]
+        is_alone = sentence.is_item and not sentence.says("sums")
+        below = [] if is_alone else _of_items(found[place + 1 : place + 1 + _MOST_PARTS])
+        above = [] if is_alone else _of_items(found[max(0, place - _MOST_PARTS) : place][::-1])
+        for number, figure in enumerate(amounts if len(amounts) + len(below) + len(above) > 2 else ()):
+            behind, before = amounts[number + 1 :], amounts[:number][::-1]
+            for parts in (_of_kind(behind) + below, _of_kind(before) + above):
+                if count := _adding_up(figure, parts):
+                    totals[figure.start] = " + ".join(str(_value(part)) for part in parts[:count])
+    return totals
+
+
+def _of_items(found: Iterable[Sentence]) -> list[Figure]:
+    """Return the last amount of each of the first items."""
+    items = (_of_kind(item.figures) for item in takewhile(lambda each: each.is_item, found))
+    return [amounts[-1] for amounts in items if amounts]
+
+
+def _of_kind(figures: Sequence[Figure]) -> list[Figure]:
+    """Return the amounts of money among a few figures, or their numbers if there are none."""
+    kinds = [[one for one in figures if one.kind == kind][:_MOST_PARTS] for kind in ("money", "number")]
+    return kinds[0] or kinds[1]
+
+
+def _adding_up(figure: Figure, parts: Sequence[Figure]) -> int:
+    """Return how many of the first parts add up to an amount: 0 if they do not, or if they are too few."""
+    value, total = _value(figure), Decimal()
+    for count, part in enumerate(parts[:_MOST_PARTS], 1):
+        total += _value(part)
+        if total > value or code_of(part) not in (None, code_of(figure)) or not _value(part):
+            return 0
+        if total == value and count > 1:
+            return count
+    return 0
 
 
 def _parts(values: list[Decimal]) -> list[Decimal]:

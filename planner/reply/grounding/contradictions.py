@@ -5,7 +5,7 @@ a tool that succeeded declares it, or a result names it.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from turnloom.planner.reply.grounding.arithmetic import is_rounded
@@ -32,8 +32,8 @@ _BOUND = frozenset({"count", "duration", "label"})
 """Kinds of claims that belong to the thing that their sentence names."""
 
 
-def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Reason | None:
-    """Return why the evidence does not let a claim be said. `derived` is the arithmetic of the sentence."""
+def contradiction(claim: Figure, context: Context, derived: Mapping[int, str]) -> Reason | None:
+    """Return why the evidence does not let a claim be said. `derived`: where the sentence has what arithmetic gave."""
     sentence, places = context.sentence, context.evidence.places
     if claim.kind == "deed":
         is_open = sentence.is_question and not _NEXT_CLAUSE.search(sentence.whole, claim.end, sentence.end)
@@ -45,6 +45,8 @@ def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Re
     if found := places.of(claim.keys):
         is_free = claim.kind not in _BOUND or _multiplies(claim, context, derived)
         return None if is_free or not _is_of_another(claim, found, context) else "other"
+    if claim.kind in ("count", "label") and _is_remainder(claim, context, derived):
+        return None
     wrong: dict[str, Callable[[], bool]] = {
         "found": lambda: _is_too_many(claim, sentence, places),
         "small": lambda: _is_unheard(claim, context, derived),
@@ -58,6 +60,12 @@ def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Re
     return "no_source" if is_wrong() else None
 
 
+def _is_remainder(claim: Figure, context: Context, derived: Mapping[int, str]) -> bool:
+    """Return whether a number is how much is left, how many more there are, or how many a percentage stands for."""
+    sentence, path = context.sentence, derived.get(claim.start, "")
+    return path.endswith(" %") or (" - " in path and (sentence.says("differences") or sentence.says("user_figures")))
+
+
 def _is_too_many(claim: Figure, sentence: Sentence, places: Places) -> bool:
     """Return whether a text says to have found more things than results list, or others than it lists itself."""
     value, sizes = claim.keys[0][1], places.values("count", "item")
@@ -68,7 +76,7 @@ def _is_too_many(claim: Figure, sentence: Sentence, places: Places) -> bool:
     return not is_told and (value > max(sizes) or bool(sentence.lists()))
 
 
-def _multiplies(claim: Figure, context: Context, derived: Sequence[str]) -> bool:
+def _multiplies(claim: Figure, context: Context, derived: Mapping[int, str]) -> bool:
     """Return whether a number says how many of a thing an amount of its sentence is for: "two seats come to €296"."""
     value = claim.keys[0][-1]
     is_said = value in context.evidence.places.said_counts and context.sentence.says("sums")
@@ -104,7 +112,7 @@ def _is_done(keys: tuple[Key, ...], places: Places) -> bool:
     return bool(places.of((*keys, ("deed", ANY)))) or (("deed", OTHER) in keys and is_any)
 
 
-def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) -> bool:
+def _has_others_only(claim: Figure, context: Context, derived: Mapping[int, str]) -> bool:
     """Return whether the evidence has counts of this kind, and all are different."""
     sentence, places = context.sentence, context.evidence.places
     key = claim.keys[0]
@@ -132,7 +140,7 @@ def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) ->
     )
 
 
-def _is_unheard(claim: Figure, context: Context, derived: Sequence[str]) -> bool:
+def _is_unheard(claim: Figure, context: Context, derived: Mapping[int, str]) -> bool:
     """Return whether a small number stands nowhere, and is neither some of a list nor two known numbers' sum."""
     places, sentence = context.evidence.places, context.sentence
     value = claim.keys[0][1]
@@ -157,7 +165,7 @@ def _is_night(value: Decimal, sentence: Sentence) -> bool:
     return len(days) > 1 and min(days) < value < max(days) and sentence.says("night_words")
 
 
-def _is_mislabelled(claim: Figure, context: Context, derived: Sequence[str]) -> bool:
+def _is_mislabelled(claim: Figure, context: Context, derived: Mapping[int, str]) -> bool:
     """Return whether fields with the word beside a number have other numbers only, and no result has this one."""
     sentence, places = context.sentence, context.evidence.places
     value = claim.keys[0][-1]
@@ -188,9 +196,9 @@ def _follows(value: Decimal, known: set[Decimal], context: Context) -> bool:
     return sentence.says("sums") and not sums.isdisjoint({value, *(value * count for count in sentence.counts())})
 
 
-def _is_factor(value: Decimal, derived: Sequence[str]) -> bool:
+def _is_factor(value: Decimal, derived: Mapping[int, str]) -> bool:
     """Return whether an amount of the sentence was found by multiplying or dividing by a number."""
-    return any(path.endswith((f"* {value:f}", f"/ {value:f}")) for path in derived)
+    return any(path.endswith((f"* {value:f}", f"/ {value:f}")) for path in derived.values())
 
 
 def _known(key: Key, places: Places, elements: frozenset[Element] = frozenset()) -> set[Decimal]:

@@ -48,6 +48,8 @@ _LONGEST_TEXT = 100_000
 _CENTS, _MOST_ZONES, _MOST_FLAGS = 100, 4, 200
 _LONGEST_PHRASE = 60
 """Most characters of a text that speaks of one thing."""
+_UNIT = re.compile(r"_(\d{1,3}(?:min|h)\b)")
+"""A length of time in a field's name, such as `lesson_45min`."""
 _SPOKEN = re.compile(r"\d|@|:/|\.\w|[^\0-\u024f]|&| ")
 """A text that does not match this holds no figure worth finding in a source."""
 
@@ -165,7 +167,8 @@ class Evidence:
         for told in told_by(fields):
             self._put(told, path, FieldScope())
             self.places.small |= {told[-1]} if isinstance(told[-1], Decimal) else set()
-        is_listed, is_open = are_records(fields), not path and is_of_service(fields)
+        is_listed = are_records(fields)
+        is_open = not path and is_of_service(fields, is_done=bool(self._origin.deeds))
         for key, inner in fields.items():
             inside = scope.inside(key, beside, self._origin.public, self._origin.redact)
             inside = inside.of_value(inner, is_any=bool(beside) and not has_money, has_money=has_money)
@@ -175,7 +178,7 @@ class Evidence:
             if is_open and not (inside.is_redacted or isinstance(inner, dict | list)):
                 inside = inside.changed(is_public=True)
             there = f"{path}[{key}]" if is_listed else f"{path}.{key}" if path else key
-            self._text(key, there, inside)
+            self._text(_UNIT.sub(r" \1", key), there, inside)
             self._flag(key, inner, there, inside)
             self._walk(inner, there, inside)
         if is_listed:

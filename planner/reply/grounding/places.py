@@ -121,6 +121,8 @@ class Places:
     by_key: dict[Key, list[EvidencePlace]] = field(default_factory=dict)
     operands: dict[tuple[Decimal, str | None, str], Operand] = field(default_factory=dict)
     """The values that arithmetic may start from, by value, currency and column."""
+    currencies: set[str] = field(default_factory=set)
+    """The currencies of amounts."""
     column_sums: dict[str, Decimal] = field(default_factory=dict)
     """The sums of the different numbers without a currency that the elements of a list have, by column."""
     named: dict[str, set[Element]] = field(default_factory=dict)
@@ -168,6 +170,7 @@ class Places:
         if key in self.operands:
             return
         self.operands[key] = operand
+        self.currencies |= {code} - {None, UNSTATED}
         if code in (None, UNSTATED) and "[" in place.path:
             self.column_sums[operand.column] = self.column_sums.get(operand.column, Decimal()) + value
 

@@ -113,8 +113,15 @@ class Sentence:
 
     def is_for_all(self, figure: Figure) -> bool:
         """Return whether the words right behind an amount say that it is what all pay together."""
+        return self._goes_on_with("for_all", figure)
+
+    def is_for_one(self, figure: Figure) -> bool:
+        """Return whether the words right behind an amount say that it is what each one pays."""
+        return self._goes_on_with("for_one", figure)
+
+    def _goes_on_with(self, name: str, figure: Figure) -> bool:
         after = _up_to_clause(self.whole[figure.end : min(self.end, figure.end + _AFTER)])
-        return spoken(words()["for_all"]).match(after.lstrip()) is not None
+        return spoken(words()[name]).match(after.lstrip()) is not None
 
     def without_figures(self) -> str:
         """Return its words without its dates, times, links and amounts."""

@@ -101,6 +101,7 @@ def support(figure: Figure, context: Context) -> EvidencePlace | Reason:
         return later
     if figure.kind == "money" and (place := exchanged(figure, context.sentence.figures, context.evidence.places)):
         return place
+    is_computed = is_computed and not _is_in_other_currency(figure, context.evidence.places)
     derived = _derived(figure, context) if is_computed and next(context.tries, None) else None
     if derived is None:
         is_offer = context.sentence.is_question and context.sentence.says("offers")
@@ -171,7 +172,15 @@ def _fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> E
         same = [place for place in same if period_of(place.path) in (None, period)]
     if figure.kind == "money" and sentence.is_for_all(figure):
         same = [place for place in same if not is_for_one(place.path)]
+    if figure.kind == "money" and sentence.is_for_one(figure):
+        same = [place for place in same if is_for_one(place.path) or basis_of(place.path) != "total"]
     return same[0] if same else "basis"
+
+
+def _is_in_other_currency(figure: Figure, places: Places) -> bool:
+    """Return whether all amounts of the evidence are in other currencies than a figure."""
+    stated = {key[2] for key in figure.keys if key[0] == "money"} - {None}
+    return bool(stated and places.currencies) and stated.isdisjoint(places.currencies)
 
 
 def _basis_of(place: EvidencePlace) -> Basis | None:
