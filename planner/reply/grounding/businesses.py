@@ -31,10 +31,9 @@ def is_of_service(fields: dict[str, Any], *, is_done: bool) -> bool:
     service has done for the user (`is_done`), such as a booking, has numbers of its own, and says where to go.
     """
     others = {key: value for key, value in fields.items() if set(parts_of(key)).isdisjoint(words()["phone_fields"])}
-    names = [field_name(key) for key in others]
     if is_done:
-        is_record = any(name.is_person or name.is_identity for name in names) or any(map(_names_person, others))
-        return not (is_record or any(field_name(key).is_private for key in others if key != "address"))
+        return not any(_is_of_person(key, value) for key, value in others.items())
+    names = [field_name(key) for key in others]
     is_record = any(name.is_person or name.is_identity or name.is_name or name.is_reference for name in names)
     offers = any(isinstance(value, list) for value in others.values()) or any(name.is_money for name in names)
     return offers and not (is_record or any(name.is_private for name in names))
@@ -71,6 +70,13 @@ def _names_person(key: str) -> bool:
     parts, lexicon = set(parts_of(key)), words()
     is_part = "name" in parts and not parts.isdisjoint(lexicon["parts_of_names"])
     return is_part or not parts.isdisjoint(lexicon["names_of_persons"])
+
+
+def _is_of_person(key: str, value: Any) -> bool:
+    """Return whether a field says who somebody is, or how to reach them. An address alone may be where to go."""
+    name = field_name(key)
+    is_somebody = name.is_person and not _is_headcount(value)
+    return is_somebody or name.is_identity or _names_person(key) or (name.is_private and key != "address")
 
 
 def _is_headcount(value: Any) -> bool:
