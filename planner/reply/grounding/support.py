@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Literal
 
 from turnloom.planner.reply.grounding.arithmetic import Derived, KnownAmounts, derive, derive_percent, is_rounded
@@ -185,9 +186,16 @@ def _is_in_other_currency(figure: Figure, places: Places) -> bool:
 
 def _basis_of(place: EvidencePlace) -> Basis | None:
     """Return what an amount is for: by its field's name, or by the words beside it in a longer text."""
-    night, total = (frozenset(map(stem, words()[f"{kind}_fields"])) for kind in ("night", "total"))
-    is_night = place.is_prose and not place.about.isdisjoint(night) and place.about.isdisjoint(total)
-    return basis_of(place.path) or ("night" if is_night else None)
+    if basis := basis_of(place.path):
+        return basis
+    is_daily = place.is_prose and not place.about.isdisjoint(_stems("day")) and place.about.isdisjoint(_stems("total"))
+    return "night" if is_daily or period_of(place.path) == "day" else None
+
+
+@lru_cache
+def _stems(basis: str) -> frozenset[str]:
+    fields = words()["periods_of_price"]["day"]["fields"] if basis == "day" else words()[f"{basis}_fields"]
+    return frozenset(map(stem, fields))
 
 
 def _have_own(figure: Figure, elements: frozenset[Element], places: Places) -> bool:
