@@ -37,7 +37,7 @@ def contradiction(claim: Figure, context: Context, derived: Mapping[int, str]) -
     sentence, places = context.sentence, context.evidence.places
     if claim.kind == "deed":
         is_open = sentence.is_question and not _NEXT_CLAUSE.search(sentence.whole, claim.end, sentence.end)
-        return None if is_open or _is_done(claim.keys, places) else "deed"
+        return None if is_open or (_is_done(claim.keys, places) and not _is_second(claim, context)) else "deed"
     if claim.kind == "flag":
         return "policy" if denies(claim, context) else None
     if sentence.is_question or sentence.says("offers"):
@@ -110,6 +110,15 @@ def _is_done(keys: tuple[Key, ...], places: Places) -> bool:
     """Return whether a tool has done a deed, or, for one without a name, any deed."""
     is_any = any(key[0] == "deed" for key in places.by_key)
     return bool(places.of((*keys, ("deed", ANY)))) or (("deed", OTHER) in keys and is_any)
+
+
+def _is_second(claim: Figure, context: Context) -> bool:
+    """Return whether a text says that something was done too, as in "I also booked a table", where one thing was."""
+    start, end = context.sentence.clause(claim.start)
+    is_more = spoken(words()["also"]).search(context.sentence.whole, start, end) is not None
+    found = context.evidence.places.by_key.items()
+    done = {(place.turn, place.step) for key, places in found if key[0] == "deed" for place in places}
+    return is_more and len(done) == 1
 
 
 def _has_others_only(claim: Figure, context: Context, derived: Mapping[int, str]) -> bool:
