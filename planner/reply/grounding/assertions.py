@@ -185,7 +185,8 @@ def _deeds(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
         began = _doers(("by_us", "was_done"), before)
         told = _doers(("was_once", *(("is_done",) if deed in lexicon["states"] else ())), before)
         if began or told:
-            records: list[Key] = [] if began else [("record", deed)]
+            alike = (("deed", other) for other in lexicon["alike"].get(deed, ()))
+            records: list[Key] = [] if began else [("record", deed), *alike]
             yield min((*began, *told)), done.end(), (("deed", deed), ("stated", deed), *records)
             is_named = True
     if not is_named:
