@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from turnloom.models.contracts.turn import Source
@@ -24,7 +24,7 @@ from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Operand
 from turnloom.planner.reply.grounding.policies import denied_flags
 from turnloom.planner.reply.grounding.scan import claims, figures
-from turnloom.planner.reply.grounding.sentences import sentences
+from turnloom.planner.reply.grounding.sentences import Sentence, sentences
 from turnloom.planner.reply.grounding.support import IDIOM, Context, Reason, code_of, support, value_of
 
 STALE_S = 600
@@ -78,6 +78,24 @@ class _Reading:
         return self.in_text[self.in_seen[start]], self.in_text[self.in_seen[end]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Totals:
+    """The totals of a text that its own parts add up to."""
+
+    parts: dict[int, str]
+    """Where they stand -> their parts."""
+    untold: list[Operand] = field(default_factory=list)
+    """Those of the sentence or the list that is read: none of their parts may follow from them."""
+
+    def told(self, sentence: Sentence) -> list[Operand]:
+        """Return the totals that a sentence may calculate with."""
+        if sentence.is_item:
+            return []
+        told = self.untold[:]
+        self.untold.clear()
+        return told
+
+
 def check(text: str, evidence: Evidence) -> Grounding:
     """Trace every figure of a text to its source. The same text and evidence give the same result."""
     seen, in_text = visible(text)
@@ -113,9 +131,10 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
     above: dict[Element, frozenset[Element]] = {}
     listed: deque[frozenset[Element]] = deque(maxlen=_MOST_TOLD)
     stated: set[Decimal] = set()
-    parts = list(sentences(text, found))
-    totals = itemised(parts)
-    for sentence in parts:
+    read_sentences = list(sentences(text, found))
+    totals = _Totals(itemised(read_sentences))
+    for sentence in read_sentences:
+        told.extend(totals.told(sentence))
         told.extend(operand for figure in sentence.figures for operand in _stated(figure, evidence))
         inside = [claim for claim in claimed if sentence.start <= claim.start < sentence.end]
         lengths, nights = _stated_of(inside, ("duration",)), _stated_of(inside, ("count", "night"))
@@ -127,18 +146,26 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
         context = Context(sentence, evidence, here, told, tries, lengths | stated, named, nights, dates, above, listed)
         stated = lengths
         derived: dict[int, str] = {}
-        for figure in sentence.figures:
-            place = support(figure, context)
-            if place in ("no_source", "other") and figure.start in totals:
-                place = EvidencePlace("agent", totals[figure.start])
+        for figure, place in _traced(context, totals):
             yield figure, place
-            value = value_of(figure)
-            if isinstance(place, EvidencePlace) and value is not None and place.path:
+            if isinstance(place, EvidencePlace):
                 derived[figure.start] = place.path
-                told.append(Operand(value, code_of(figure, evidence.places), place))
         yield from ((figure, "no_source") for figure in _inconsistent(context))
         yield from _contradicted(_without_counted(inside, evidence), context, derived)
         listed.extend(offers_named(sentence, here, evidence.places))
+
+
+def _traced(context: Context, totals: _Totals) -> Iterator[tuple[Figure, EvidencePlace | Reason]]:
+    """Yield the figures of a sentence with their sources. Some totals have their parts as the source."""
+    for figure in context.sentence.figures:
+        place = support(figure, context)
+        is_total = place in ("no_source", "other") and figure.start in totals.parts
+        place = EvidencePlace("agent", totals.parts[figure.start]) if is_total else place
+        yield figure, place
+        value = value_of(figure)
+        if isinstance(place, EvidencePlace) and value is not None and place.path:
+            known = totals.untold if is_total else context.told
+            known.append(Operand(value, code_of(figure, context.evidence.places), place))
 
 
 def _contradicted(

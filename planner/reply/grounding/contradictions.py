@@ -45,8 +45,6 @@ def contradiction(claim: Figure, context: Context, derived: Mapping[int, str]) -
     if found := places.of(claim.keys):
         is_free = claim.kind not in _BOUND or _multiplies(claim, context, derived)
         return None if is_free or not _is_of_another(claim, found, context) else "other"
-    if claim.kind in ("count", "label") and _is_remainder(claim, context, derived):
-        return None
     wrong: dict[str, Callable[[], bool]] = {
         "found": lambda: _is_too_many(claim, sentence, places),
         "small": lambda: _is_unheard(claim, context, derived),
@@ -54,15 +52,16 @@ def contradiction(claim: Figure, context: Context, derived: Mapping[int, str]) -
         # When a place is open is seldom a date.
         "weekday": lambda: not sentence.says("opening_words") and _has_others_only(claim, context, derived),
     }
-    if claim.keys[0] == _ONE_OF_THEM or (claim.keys[0][-1] in sentence.lists() - {1} and not sentence.is_item):
-        return None  # it counts what the text lists
+    is_of_text = claim.keys[0][-1] in sentence.lists() - {1} and not sentence.is_item
+    if claim.keys[0] == _ONE_OF_THEM or is_of_text or _is_remainder(claim, context, derived):
+        return None
     is_wrong = wrong.get(claim.kind, lambda: _has_others_only(claim, context, derived))
     return "no_source" if is_wrong() else None
 
 
 def _is_remainder(claim: Figure, context: Context, derived: Mapping[int, str]) -> bool:
     """Return whether a number is how much is left, how many more there are, or how many a percentage stands for."""
-    sentence, path = context.sentence, derived.get(claim.start, "")
+    sentence, path = context.sentence, derived.get(claim.start, "") if claim.kind in ("count", "label") else ""
     return path.endswith(" %") or (" - " in path and (sentence.says("differences") or sentence.says("user_figures")))
 
 

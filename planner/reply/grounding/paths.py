@@ -5,7 +5,9 @@ from functools import lru_cache
 from typing import Literal
 
 from turnloom.planner.reply.grounding.fields import Basis, field_name, parts_of
+from turnloom.planner.reply.grounding.labels import stem
 from turnloom.planner.reply.grounding.lexicon import words
+from turnloom.planner.reply.grounding.places import EvidencePlace
 
 Role = Literal["begin", "end"]
 """Whether a time begins or ends something."""
@@ -19,6 +21,20 @@ def basis_of(path: str) -> Basis | None:
     """Return what the amount at a path is for, if its field's name says so."""
     last = _LAST_NAME.search(path)
     return field_name(last[1]).basis if last else None
+
+
+def basis_at(place: EvidencePlace) -> Basis | None:
+    """Return what an amount is for: by its field's name, or by the words beside it in a longer text."""
+    if basis := basis_of(place.path):
+        return basis
+    is_daily = place.is_prose and not place.about.isdisjoint(_stems("day")) and place.about.isdisjoint(_stems("total"))
+    return "night" if is_daily or period_of(place.path) == "day" else None
+
+
+@lru_cache
+def _stems(basis: str) -> frozenset[str]:
+    fields = words()["periods_of_price"]["day"]["fields"] if basis == "day" else words()[f"{basis}_fields"]
+    return frozenset(map(stem, fields))
 
 
 def period_of(path: str) -> str | None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import lru_cache
 from typing import Literal
 
 from turnloom.planner.reply.grounding.arithmetic import Derived, KnownAmounts, derive, derive_percent, is_rounded
@@ -13,10 +12,8 @@ from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.exchange import exchanged
 from turnloom.planner.reply.grounding.fields import Basis
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
-from turnloom.planner.reply.grounding.labels import stem
-from turnloom.planner.reply.grounding.lexicon import words
 from turnloom.planner.reply.grounding.moments import TODAY, later_day, later_time
-from turnloom.planner.reply.grounding.paths import basis_of, is_for_one, period_of, role_of_field
+from turnloom.planner.reply.grounding.paths import basis_at, basis_of, is_for_one, period_of, role_of_field
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Operand, Places
 from turnloom.planner.reply.grounding.relevance import things_named
 from turnloom.planner.reply.grounding.roles import role_of
@@ -167,35 +164,29 @@ def _fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> E
     is_asked = figure.kind != "money" or sentence.says_beside("user_figures", figure) or sentence.is_limit(figure)
     if not facts and not is_asked:
         return "said"
-    basis = context.basis(figure)
-    same = [place for place in facts or bound if basis is None or _basis_of(place) in (None, basis)]
-    if figure.kind == "money" and (period := sentence.period(figure)):
-        same = [place for place in same if period_of(place.path) in (None, period)]
-    if figure.kind == "money" and sentence.is_for_all(figure):
-        same = [place for place in same if not is_for_one(place.path)]
-    if figure.kind == "money" and sentence.is_for_one(figure):
-        same = [place for place in same if is_for_one(place.path) or basis_of(place.path) != "total"]
+    same = _of_basis(facts or bound, figure, context)
     return same[0] if same else "basis"
+
+
+def _of_basis(found: list[EvidencePlace], figure: Figure, context: Context) -> list[EvidencePlace]:
+    """Return the places of what a figure is said to be for: one night or all, a month, one person or all of them."""
+    if figure.kind != "money":
+        return found
+    sentence, basis = context.sentence, context.basis(figure)
+    same = [place for place in found if basis is None or basis_at(place) in (None, basis)]
+    if period := sentence.period(figure):
+        same = [place for place in same if period_of(place.path) in (None, period)]
+    if sentence.is_for_all(figure):
+        same = [place for place in same if not is_for_one(place.path)]
+    if sentence.is_for_one(figure):
+        same = [place for place in same if is_for_one(place.path) or basis_of(place.path) != "total"]
+    return same
 
 
 def _is_in_other_currency(figure: Figure, places: Places) -> bool:
     """Return whether all amounts of the evidence are in other currencies than a figure."""
     stated = {key[2] for key in figure.keys if key[0] == "money"} - {None}
     return bool(stated and places.currencies) and stated.isdisjoint(places.currencies)
-
-
-def _basis_of(place: EvidencePlace) -> Basis | None:
-    """Return what an amount is for: by its field's name, or by the words beside it in a longer text."""
-    if basis := basis_of(place.path):
-        return basis
-    is_daily = place.is_prose and not place.about.isdisjoint(_stems("day")) and place.about.isdisjoint(_stems("total"))
-    return "night" if is_daily or period_of(place.path) == "day" else None
-
-
-@lru_cache
-def _stems(basis: str) -> frozenset[str]:
-    fields = words()["periods_of_price"]["day"]["fields"] if basis == "day" else words()[f"{basis}_fields"]
-    return frozenset(map(stem, fields))
 
 
 def _have_own(figure: Figure, elements: frozenset[Element], places: Places) -> bool:

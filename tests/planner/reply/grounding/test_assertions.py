@@ -69,3 +69,42 @@ def test_every_deed_of_a_clause_must_be_done() -> None:
 
     assert confirmed("I've confirmed the half hour with David.", BOOKING) == []
     assert confirmed("I've confirmed the half hour with David and ordered lunch.", BOOKING) != []
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "If you're out, don't worry: I've moved the delivery.",
+        "If you're out, don't worry, I've moved the delivery.",
+        "You can try it for 14 days. I've started a trial for you.",
+        "It's booked for you.",
+        "Je vous ai déjà réservé la chambre.",
+        "שמרתי לכם שני מקומות.",
+        "残念ながら満席のため、ご利用いただけません。次の便を予約しました。",
+    ],
+)
+def test_what_no_tool_did_may_not_be_said(reply: str) -> None:
+    """Not behind a condition either, which it does not depend on, nor behind a sentence that denies something."""
+    assert refused(reply, {"trial_days": 14}, deeds=frozenset()) != []
+    assert refused(reply, {"trial_days": 14}) == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "I've booked a meeting room as well.",
+        "I've also ordered lunch.",
+        "Ich habe auch einen Tisch bestellt.",
+        "También le he reservado el aparcamiento.",
+    ],
+)
+def test_what_was_done_as_well_is_a_second_thing(more: str) -> None:
+    """One call that did something has not done two things."""
+    assert refused(f"Your table is booked. {more}", {"table": 4}) != []
+    assert refused(f"Your table is booked. {more}", {"table": 4}, {"room": 7}) == []
+
+
+def test_what_is_scheduled_may_be_called_booked() -> None:
+    """Other deeds may not."""
+    assert refused("It's booked as a call.", {"title": "call"}, deeds=frozenset({"scheduled"})) == []
+    assert refused("It's booked as a call.", {"title": "call"}, deeds=frozenset({"sent"})) != []

@@ -29,6 +29,34 @@ def test_a_persons_price_is_not_said_of_all() -> None:
     assert refused("IZ 216 is €119 for both of you.", FLIGHT) == ["€119"]
 
 
+@pytest.mark.parametrize(
+    "car", [{"per_day": 41}, {"note": "A compact car with five doors for 41 EUR a day, with all kilometres included."}]
+)
+def test_a_price_for_a_day_is_none_for_all_of_them(car: dict[str, object]) -> None:
+    """A field says so, or the words beside the amount."""
+    cars = {"days": 3, "cars": [{"model": "Golf", "currency": "EUR", **car}]}
+
+    assert refused("The Golf is €41 a day.", cars) == []
+    assert refused("The Golf is €41 in total.", cars) == ["€41"]
+
+
+@pytest.mark.parametrize(
+    ("field", "said"), [("gesamtpreis", "pro Person"), ("price_total", "each"), ("total", "a testa")]
+)
+def test_what_all_pay_is_not_said_of_each(field: str, said: str) -> None:
+    """In any language."""
+    assert refused("It comes to €640.", {"currency": "EUR", "guests": 3, field: 640}) == []
+    assert refused(f"It comes to €640 {said}.", {"currency": "EUR", "guests": 3, field: 640}) == ["€640"]
+
+
+def test_an_amount_in_a_currency_that_nothing_has_is_not_computed() -> None:
+    """The same calculation passes in the currency of the results."""
+    tickets = {"currency": "EUR", "zones": [{"name": "Stalls", "price": 38}, {"name": "Balcony", "price": 24}]}
+
+    assert refused("The balcony is €14 less than the stalls.", tickets) == []
+    assert refused("The balcony is CHF 14 less than the stalls.", tickets) == ["CHF 14"]
+
+
 def test_a_blank_before_an_alternative_in_brackets_counts() -> None:
     """Only the blanks that a line's end leaves between alternatives do not."""
     assert spoken("for (?:the |all )?nights |nuits").search("for all nights")

@@ -72,3 +72,39 @@ def test_what_amounts_make_together_is_their_sum(reply: str, is_wrong: bool) -> 
     """870 is what the breakfasts make, so it has an arithmetic, but not of these two."""
     found = refused(reply, OPTIONS)
     assert bool(found) == is_wrong
+
+
+COURSE = {"currency": "EUR", "course": {"fee": 390, "lessons": 1300, "drives": 948, "test": 170}}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "It would be €2,808: 390 for the fee, 1,300 for lessons, 948 for drives and 170 for the test.",
+        "It would be €2,808:\n- fee €390\n- lessons €1,300\n- drives €948\n- test €170",
+        "- fee €390\n- lessons €1,300\n- drives €948\n- test €170\n- total €2,808",
+    ],
+)
+def test_a_total_follows_from_the_parts_that_it_lists(reply: str) -> None:
+    """Another total does not, whatever parts it has, and each part needs a source of its own."""
+    assert refused(reply, COURSE) == []
+    assert refused(reply.replace("2,808", "2,880"), COURSE) == ["€2,880"]
+    assert refused(reply.replace("170", "175").replace("2,808", "2,813"), COURSE) != []
+
+
+def test_an_item_of_a_list_is_no_sum_of_the_next_ones() -> None:
+    """They stand beside each other."""
+    courses = {"currency": "EUR", "courses": [{"price": 999}, {"price": 128}, {"price": 104}, {"price": 79}]}
+
+    assert refused("- Course A: €311\n- Course B: €128\n- Course C: €104\n- Course D: €79", courses) == ["€311"]
+
+
+@pytest.mark.parametrize("reply", ["Norwind has 380 people more.", "With 1500 shekels you'd have 220 left."])
+def test_a_remainder_counts_nothing_that_a_result_counts(reply: str) -> None:
+    """How many more, or how much is left, follows from two numbers, though other fields count the same."""
+    firms = {"firms": [{"name": "Norwind", "people": 1240}, {"name": "Solvik", "people": 860}]}
+    known = {**firms, "left": 7, "room": {"currency": "ILS", "price_total": 1280}}
+    altered = reply.replace("380", "390").replace("220", "230")
+
+    assert refused(reply, known, said="I have 1500 shekels") == []
+    assert refused(altered, known, said="I have 1500 shekels") != []

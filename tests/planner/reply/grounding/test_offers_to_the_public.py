@@ -24,6 +24,8 @@ HOTELS = [
 ]
 HOTELS_IN_DOLLARS = [{**hotel, "currency": "USD"} for hotel in HOTELS]
 FILM = [{"title": "The Farewell", "percent_rating": "99"}, {"title": "Good Boys", "percent_rating": "79"}]
+READ = frozenset[str]()
+"""The deeds of a tool that only reads."""
 
 
 @pytest.mark.parametrize(
@@ -109,11 +111,29 @@ def test_the_phone_of_a_service_is_where_its_result_names_nobody() -> None:
     """Beside prices and opening times stands the number to call; in a record it is somebody's."""
     plans = {"plans": [{"name": "Plus", "monthly": 249}], "trial_days": 7, "phone": "03-555-0188"}
 
-    assert refused("Call 03-555-0188.", plans) == []
+    assert refused("Call 03-555-0188.", plans, deeds=READ) == []
     for of_somebody in ({"order_id": "A1"}, {"name": "Dana"}, {"customer": "LG-204"}, {"email": "dana@example.com"}):
-        assert "03-555-0188" in refused("Call 03-555-0188.", {**plans, **of_somebody})
-    assert "03-555-0188" in refused("Call 03-555-0188.", {"phone": "03-555-0188", "label": "mobile"})
-    assert "03-555-0199" in refused("Call 03-555-0199.", {**plans, "guest": {"phone": "03-555-0199"}})
+        assert "03-555-0188" in refused("Call 03-555-0188.", {**plans, **of_somebody}, deeds=READ)
+    assert "03-555-0188" in refused("Call 03-555-0188.", {"phone": "03-555-0188", "label": "mobile"}, deeds=READ)
+    assert "03-555-0199" in refused("Call 03-555-0199.", {**plans, "guest": {"phone": "03-555-0199"}}, deeds=READ)
+
+
+def test_what_a_service_has_done_comes_with_its_own_contacts() -> None:
+    """A booking has a number and a place to go to. Who it was made for keeps a phone number of their own."""
+    booked = {"ref": "ER-7Q4K", "guests": 4, "address": "27 Elm Street", "phone": "03-555-0188"}
+
+    assert refused("Call 03-555-0188, or come to 27 Elm Street.", booked, deeds=frozenset({"booked"})) == []
+    assert "03-555-0188" in refused("Call 03-555-0188.", booked, deeds=READ)
+    for somebody in ({"name": "Dana"}, {"guest": "Dana"}, {"email": "dana@example.com"}, {"passport": "X123456"}):
+        assert "03-555-0188" in refused("Call 03-555-0188.", {**booked, **somebody})
+
+
+def test_a_quote_is_nobodys_record() -> None:
+    """Its number and its link say nothing of whom it is for, as an order's number does."""
+    plans = {"quote_id": "Q-55", "order_url": "https://example.com/order", "plans": [{"monthly": 249}]}
+
+    assert refused("Call 03-555-0188.", {**plans, "phone": "03-555-0188"}, deeds=READ) == []
+    assert "03-555-0188" in refused("Call 03-555-0188.", {**plans, "order": 7, "phone": "03-555-0188"}, deeds=READ)
 
 
 def test_rates_may_be_listed_under_their_base() -> None:
