@@ -4,6 +4,7 @@ In "690 a night, so 2,070 for the stay" one is a multiple of the other. If it is
 may come from.
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import combinations, pairwise, takewhile
@@ -22,6 +23,8 @@ _FARTHEST = 60
 _AROUND, _CLOSE = 24, 20
 _FEWEST_SUMMED, _MOST_SUMMED = 3, 6
 _MOST_PARTS = 12
+_NEXT_AMOUNT = re.compile(r"\s*(?:(?:an?|the)\s)?[^\w\s]?\d")
+"""What makes "plus" an addition, as in "€45 plus a €25 fee"."""
 
 
 def unrelated(sentence: Sentence) -> Iterator[Figure]:
@@ -150,7 +153,7 @@ def _is_compared(sentence: Sentence, figure: Figure) -> bool:
     """Return whether the words right behind an amount say that it is a difference, as in "54 below"."""
     after = sentence.whole[figure.end : min(sentence.end, figure.end + _CLOSE)].lstrip()
     found = spoken(words()["apart"]).match(after)
-    return found is not None and not after[found.end() :].lstrip()[:1].isdigit()
+    return found is not None and not _NEXT_AMOUNT.match(after, found.end())
 
 
 def _is_sum(last: Figure, money: list[Figure]) -> bool:

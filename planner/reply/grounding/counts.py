@@ -71,7 +71,8 @@ def find_durations(text: str) -> Iterator[Figure]:
         for match in pattern.finditer(text):
             found = match.groupdict()
             hours, minutes = (Decimal((found.get(part) or "0").replace(",", ".")) for part in ("hours", "minutes"))
-            after = Decimal(found.get("bare") or ("30" if found.get("and_half") else "0"))
+            is_half = found.get("and_half") or found.get("half_more")
+            after = Decimal(found.get("bare") or ("30" if is_half else "0"))
             keys: tuple[Key, ...] = (("duration", hours * 60 + minutes + after),)
             # "07h30" may be a time of day too.
             is_time = bool(found.get("bare") or found.get("of_day")) and hours < 24 and hours == int(hours)
@@ -124,7 +125,9 @@ def _durations() -> tuple[re.Pattern[str], ...]:
         re.compile(rf"{hours}\s?h\s?(?P<bare>[0-5]\d)(?!\d)", re.IGNORECASE),
         re.compile(rf"{hours}\s?(?P<of_day>h)(?![^\W_])(?!\s\d)", re.IGNORECASE),
         re.compile(
-            rf"{hours}[\s-]?(?:{hour}){_END}(?:{_JOINT}{minutes}|(?P<and_half> (?:{half})){_END})?", re.IGNORECASE
+            rf"{hours}(?P<half_more>(?: and a half|½))?[\s-]?(?:{hour}){_END}"
+            rf"(?:{_JOINT}{minutes}|(?P<and_half> (?:{half})){_END})?",
+            re.IGNORECASE,
         ),
         re.compile(rf"(?<![\d.,:/])(?-i:(?<![^\W\u2e80-\uffef])){minutes}", re.IGNORECASE),
         re.compile(r"\bPT(?=\d)(?:(?P<hours>\d{1,3})H)?(?:(?P<minutes>\d{1,3})M)?\b"),

@@ -108,3 +108,10 @@ def test_a_remainder_counts_nothing_that_a_result_counts(reply: str) -> None:
 
     assert refused(reply, known, said="I have 1500 shekels") == []
     assert refused(altered, known, said="I have 1500 shekels") != []
+
+
+def test_plus_before_an_amount_is_no_comparison() -> None:
+    """In French it may mean "more"."""
+    gym = {"currency": "EUR", "plan": {"name": "Annual", "price_month": 45, "months": 12, "joining_fee": 25}}
+
+    assert refused("Annual is 12 × €45 plus a €25 joining fee, so €565.", gym) == []

@@ -58,12 +58,15 @@ def test_a_moment_is_said_on_the_clock_of_the_user() -> None:
         ("El DR 3113 tarda dos horas y media.", False),
         ("Der DR 3113 fährt um 11 Uhr.", False),
         ("The DR 3113 takes two hours and a half.", False),
+        ("The DR 3113 takes two and a half hours.", False),
+        ("The DR 3113 takes 2½ hours.", False),
+        ("The DR 3113 takes three and a half hours.", True),
         ("El DR 3113 tarda tres horas y media.", True),
         ("El DR 3113 tarda dos horas.", True),
     ],
 )
 def test_half_an_hour_more(text: str, is_wrong: bool) -> None:
-    """A half after the hours belongs to the duration."""
+    """A half before or after the word for hours belongs to the duration."""
     train = {"trains": [{"train_number": "DR 3113", "departs": "11:00", "duration_minutes": 150}]}
 
     assert bool(refused(text, train)) == is_wrong
