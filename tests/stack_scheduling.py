@@ -10,7 +10,7 @@ _APART = {
     "others": re.compile(r"-> Iterator\[Stack\]:|\bodd_stack:"),
 }
 """Uses of stacks with a scripted language model, and of others that few modules share."""
-_WITH_STACKS = ("tests/journeys/", "tests/docs/", "tests/browser/", "tests/workers/embedded/")
+_WITH_STACKS = ("tests/journeys/", "tests/docs/", "tests/browser/", "tests/workers/embedded/test_stack")
 
 
 class ByStack(LoadScopeScheduling):  # type: ignore[misc]

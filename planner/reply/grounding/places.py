@@ -170,7 +170,8 @@ class Places:
         if key in self.operands:
             return
         self.operands[key] = operand
-        self.currencies |= {code} - {None, UNSTATED}
+        if code is not None and code != UNSTATED:
+            self.currencies.add(code)
         if code in (None, UNSTATED) and "[" in place.path:
             self.column_sums[operand.column] = self.column_sums.get(operand.column, Decimal()) + value
 

@@ -114,4 +114,4 @@ def test_plus_before_an_amount_is_no_comparison() -> None:
     """In French it may mean "more"."""
     gym = {"currency": "EUR", "plan": {"name": "Annual", "price_month": 45, "months": 12, "joining_fee": 25}}
 
-    assert refused("Annual is 12 × €45 plus a €25 joining fee, so €565.", gym) == []
+    assert refused("Annual is 12 \u00d7 €45 plus a €25 joining fee, so €565.", gym) == []
