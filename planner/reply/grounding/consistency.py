@@ -38,7 +38,9 @@ def unrelated(sentence: Sentence) -> Iterator[Figure]:
         if not follows or len(between) > _FARTHEST or compares or _is_sum(second, money):
             continue
         is_rounded = sentence.rounding(second) is not None or sentence.rounding(first) is not None
-        if spoken(words()["shares"]).search(around) and not _is_multiple(first, second, is_rounded=is_rounded):
+        earlier = money[: money.index(second)]
+        is_share = any(_is_multiple(one, second, is_rounded=is_rounded) for one in earlier)
+        if spoken(words()["shares"]).search(around) and not is_share:
             yield second
 
 
