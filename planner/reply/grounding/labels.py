@@ -43,10 +43,12 @@ def find_labelled(text: str) -> Iterator[Figure]:
 
 
 def find_rated(text: str) -> Iterator[Figure]:
-    """Find ratings such as 4.7 behind a word that says what they are: one, or those of a list in its line."""
+    """Find ratings such as 4.7 behind a word that says what they are: one, or those of a list, in its line or below."""
     for word in _rated().finditer(text):
-        line = text[word.end() : word.end() + _LONGEST_LIST].partition("\n")[0]
-        for number in _rating().finditer(text, word.end(), word.end() + len(line)):
+        behind = text[word.end() : word.end() + _LONGEST_LIST]
+        line = behind.partition("\n")[0]
+        listed = behind.partition("\n\n")[0] if line.rstrip().endswith(":") else line
+        for number in _rating().finditer(text, word.end(), word.end() + len(listed)):
             value = Decimal(number[0].replace(",", "."))
             yield Figure("number", number.start(), number.end(), (("number", value),))
 
