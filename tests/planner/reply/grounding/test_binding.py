@@ -95,6 +95,8 @@ MOVERS = {
         ("Bewertet ist Gentle Giants mit 4,9.", []),
         ("Die Bewertung von Budget Haul ist 4,9.", ["4,9"]),
         ("They are rated highly and come within 1.5 km.", []),
+        ("Ratings at a glance:\n- Swift & Sons: 4.7\n- Budget Haul: 3.9\n- Gentle Giants: 4.9", []),
+        ("Ratings at a glance:\n- Swift & Sons: 4.7\n- Budget Haul: 4.9\n- Gentle Giants: 4.8", ["4.9", "4.8"]),
     ],
 )
 def test_a_rating_is_that_of_what_it_is_said_of(reply: str, wrong: list[str]) -> None:

@@ -115,3 +115,20 @@ def test_plus_before_an_amount_is_no_comparison() -> None:
     gym = {"currency": "EUR", "plan": {"name": "Annual", "price_month": 45, "months": 12, "joining_fee": 25}}
 
     assert refused("Annual is 12 \u00d7 €45 plus a €25 joining fee, so €565.", gym) == []
+
+
+def test_a_share_is_one_of_an_amount_before_it() -> None:
+    """It need not be the last one, but must be one of some."""
+    ferry = {"currency": "EUR", "lines": [{"name": "Tirreno", "price": 129}, {"name": "Mare Blu", "price": 149}]}
+    said = "For two people, at most 200 euros"
+
+    assert refused("With Tirreno's €129 you keep €71 of your 200, so you pay €64.50 each.", ferry, said=said) == []
+    assert refused("With Tirreno's €129 you keep €71 of your 200, so you pay €74.50 each.", ferry, said=said) != []
+
+
+def test_a_percentage_is_that_of_what_is_used() -> None:
+    """Of yours, too, and with decimals."""
+    plan = {"name": "Flex 10", "data_gb": 10, "used_gb": 8.4}
+
+    assert refused("You've used 8.4 of your 10 GB, that's 84%.", plan) == []
+    assert refused("You've used 8.4 of your 10 GB, that's 86%.", plan) == ["86%"]
