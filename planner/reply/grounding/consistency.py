@@ -111,7 +111,8 @@ def itemised(found: Sequence[Sentence]) -> dict[int, str]:
         below = [] if is_alone else _of_items(found[place + 1 : place + 1 + _MOST_PARTS])
         above = [] if is_alone else _of_items(found[max(0, place - _MOST_PARTS) : place][::-1])
         for number, figure in enumerate(amounts if len(amounts) + len(below) + len(above) > 2 else ()):
-            behind, before = amounts[number + 1 :], amounts[:number][::-1]
+            behind = amounts[number + 1 : number + 1 + _MOST_PARTS]
+            before = amounts[max(0, number - _MOST_PARTS) : number][::-1]
             for parts in (_of_kind(behind) + below, _of_kind(before) + above):
                 if count := _adding_up(figure, parts):
                     totals[figure.start] = " + ".join(str(_value(part)) for part in parts[:count])
@@ -126,7 +127,7 @@ def _of_items(found: Iterable[Sentence]) -> list[Figure]:
 
 def _of_kind(figures: Sequence[Figure]) -> list[Figure]:
     """Return the amounts of money among a few figures, or their numbers if there are none."""
-    kinds = [[one for one in figures if one.kind == kind][:_MOST_PARTS] for kind in ("money", "number")]
+    kinds = [[one for one in figures if one.kind == kind] for kind in ("money", "number")]
     return kinds[0] or kinds[1]
 
 

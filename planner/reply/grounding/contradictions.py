@@ -112,12 +112,17 @@ def _is_done(keys: tuple[Key, ...], places: Places) -> bool:
 
 
 def _is_second(claim: Figure, context: Context) -> bool:
-    """Return whether a text says that something was done too, as in "I also booked a table", where one thing was."""
+    """Return whether a text says that something was done too, as in "I also booked a table", where one thing was.
+
+    One call may do several things, such as confirm a meeting and send invitations, if the tool or its result says so.
+    """
     start, end = context.sentence.clause(claim.start)
-    is_more = spoken(words()["also"]).search(context.sentence.whole, start, end) is not None
-    found = context.evidence.places.by_key.items()
-    done = {(place.turn, place.step) for key, places in found if key[0] == "deed" for place in places}
-    return is_more and len(done) == 1
+    if not spoken(words()["also"]).search(context.sentence.whole, start, end):
+        return False
+    deeds = {key: found for key, found in context.evidence.places.by_key.items() if key[0] == "deed"}
+    calls = {(place.turn, place.step) for found in deeds.values() for place in found}
+    named = deeds.keys() - {("deed", ANY)}
+    return len(calls) == 1 and (len(named) < 2 or named.isdisjoint(claim.keys))
 
 
 def _has_others_only(claim: Figure, context: Context, derived: Mapping[int, str]) -> bool:

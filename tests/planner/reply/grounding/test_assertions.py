@@ -104,6 +104,14 @@ def test_what_was_done_as_well_is_a_second_thing(more: str) -> None:
     assert refused(f"Your table is booked. {more}", {"table": 4}, {"room": 7}) == []
 
 
+def test_one_call_may_do_several_things() -> None:
+    """Its tool says which. What it does not say was not done as well."""
+    deeds = frozenset({"confirmed", "sent"})
+
+    assert refused("The meeting is confirmed. I've also sent the invitations.", {"meeting": 4}, deeds=deeds) == []
+    assert refused("The meeting is confirmed. I've also booked a room.", {"meeting": 4}, deeds=deeds) != []
+
+
 def test_what_is_scheduled_may_be_called_booked() -> None:
     """Other deeds may not."""
     assert refused("It's booked as a call.", {"title": "call"}, deeds=frozenset({"scheduled"})) == []
