@@ -7,8 +7,9 @@
 #   JOBS=3              with `test`: processes that share the tests
 #   ARGS=…              with `test`, `up`, `demo`, `chaos`, `bench`: further arguments
 
-PYTHON ?= python3
 VENV ?= .venv
+# What .venv was made with makes it again, for example after a change of the requirements.
+PYTHON ?= $(or $(shell p=$$(sed -n 's/^executable = //p' $(VENV)/pyvenv.cfg 2>/dev/null) && test -x "$$p" && echo "$$p"),python3)
 JOBS ?= 3
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready

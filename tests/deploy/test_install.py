@@ -79,6 +79,23 @@ def test_a_failure_shows_the_end_of_the_log(setup: list[str], tmp_path: Path) ->
     assert "install.log" in done.stderr
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_the_interpreter_of_the_environment_makes_it_again(setup: list[str], tmp_path: Path, is_there: bool) -> None:
+    """Once it is gone, the first one on the PATH does, as at the first time."""
+    (tmp_path / "released").touch()
+    (tmp_path / "venv").mkdir()
+    first = shutil.copy(tmp_path / "python", tmp_path / "python3")
+    named = tmp_path / ("python" if is_there else "gone")
+    (tmp_path / "venv/pyvenv.cfg").write_text(f"home = {tmp_path}\nexecutable = {named}\n")
+    Path(first).write_text(STAND_IN + "# the first one on the PATH\n")
+    command = [part.replace("PATH=", f"PATH={tmp_path}:") for part in setup if not part.startswith("PYTHON=")]
+
+    subprocess.run(command, capture_output=True, check=True)
+
+    made_by = (tmp_path / "venv/bin/python").read_text()
+    assert made_by.endswith("# the first one on the PATH\n") is not is_there
+
+
 @pytest.mark.parametrize(("base", "stays"), [("3.11", True), ("3.12", False)])
 def test_what_another_python_installed_is_removed(setup: list[str], tmp_path: Path, base: str, stays: bool) -> None:
     """It would mix with what this one installs. What the same one installed is used again."""
