@@ -39,9 +39,6 @@ _WORD_BEFORE = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{2,})[.,]?\s(?:(?:the|
 _WEEKDAY_AFTER = re.compile(
     r"(?:\s?[(\uff08]|,\s(?:an?|une?|ein)\s)(?P<word>[^\W\d_]{3,}|[月火水木金土日월화수목금토일])(?![^\W\d_])"
 )
-_WEEKDAY = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,})(?![^\W\d_])")
-"""A word that may be a weekday; the short forms are other words too."""
-_WEEKDAYS = re.compile(r"(?<![^\W\d_])(?P<first>[^\W\d_]{2,9})\.?\s?[-\u2013]\s?(?P<last>[^\W\d_]{3,9})(?![^\W\d_])")
 _DATE_AFTER = re.compile(r"[.,]{0,2}\s\d{1,2}\.?\s[^\W\d_]{3}")
 _LONGEST_WORD = 24
 _BESIDE_DATES: dict[str, frozenset[int]] = {
@@ -140,22 +137,6 @@ def coming(month: int, day: int, today: date) -> date | None:
         if found >= today:
             return found
     return None
-
-
-def find_weekdays(text: str) -> Iterator[Figure]:
-    """Find weekdays that stand without a date, and ranges of them such as "Mon-Fri"."""
-    for match in _WEEKDAYS.finditer(text):
-        ends = [weekdays().get(match[end].lower()) for end in ("first", "last")]
-        if ends[0] and ends[1]:
-            first, last = min(ends[0]), min(ends[1])
-            days = tuple(("on", (first + n) % 7) for n in range((last - first) % 7 + 1))
-            yield Figure("weekday", match.start(), match.end(), days)
-    for match in _WEEKDAY.finditer(text):
-        word = match["word"].lower()
-        numbers = weekdays().get(word) or weekdays().get(word.removesuffix("s"))
-        if numbers:
-            keys: tuple[Key, ...] = tuple(("on", number) for number in sorted(numbers))
-            yield Figure("weekday", match.start(), match.end(), keys)
 
 
 def _iso(match: re.Match[str], _text: str) -> Iterator[Figure]:
@@ -279,11 +260,13 @@ def _patterns() -> _Patterns:
     year = r"(?P<year>(?:19|20)\d\d)(?!\d)"
     number = r"\d{1,2}(?:st|nd|rd|th|er|º)?(?!\d)"
     day = rf"{number}\.?"
+    verb = rf"(?!(?-i:may)\s(?!(?:{either(lexicon['behind_dates'])})\b)[a-z])"  # "children from 8 may play"
     days = rf"{day}(?:\s?(?:{joint}|{list_joint})\s?{day}){{0,6}}"
     days_after = rf"{number}(?:\s?(?:{joint})\s?{number}(?!\s?[^\W\d_]|[:.]\d))*(?:\s(?:and|&)\s{number}(?!\s?\w))?"
     return _Patterns(
         day_first=re.compile(
-            rf"(?<![\d.,/:])(?P<days>{days})[\s-]?(?:(?:{of})\s|d')?(?P<month>[^\W\d_]{{3,}}[\u05f3']?)(?![^\W\d_])"
+            rf"(?<![\d.,/:])(?P<days>{days})[\s-]?(?:(?:{of})\s|d')?{verb}"
+            r"(?P<month>[^\W\d_]{3,}[\u05f3']?)(?![^\W\d_])"
             rf"(?:\.?,?[\s-]?(?:(?:{of})\s)?{year})?",
             re.IGNORECASE,
         ),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from turnloom.planner.reply.grounding.assertions import is_conditional, is_denied, is_of_price, statements
 from turnloom.planner.reply.grounding.fields import parts_of
 from turnloom.planner.reply.grounding.labels import labels_of, stem, text_words
-from turnloom.planner.reply.grounding.lexicon import answer, words
+from turnloom.planner.reply.grounding.lexicon import answer, spoken, words
 from turnloom.planner.reply.grounding.places import EvidencePlace
 
 _SHORTEST, _SHORT = 4, 3
@@ -51,7 +51,7 @@ def claimed(clause: str, flags: list[Flag]) -> Iterator[tuple[int, int, list[Fla
     for start, end in dict.fromkeys(place for place, _ in spoken_of):
         begin, part = next((begin, part) for begin, part in reversed(parts) if begin <= start)
         named = [flag for place, flag in spoken_of if place == (start, end)]
-        yield start, end, named, _is_affirmed(part, start - begin, end - begin)
+        yield start, end, named, _is_affirmed(_without_own(part, named[0]), start - begin, end - begin)
 
 
 def _named(key: str) -> tuple[tuple[str, ...], bool]:
@@ -66,6 +66,14 @@ def _named(key: str) -> tuple[tuple[str, ...], bool]:
     if len(parts) > 1 and parts[-1] == "free" and parts[-2] in free:
         return labels_of("_".join(parts[:-1])), False
     return labels_of(key), True
+
+
+def _without_own(clause: str, flag: Flag) -> str:
+    """Return a clause with blanks for what only the flag's own name denies: "photos without flash" may be allowed."""
+    for start, end, word in text_words(clause):
+        if stem(word) in flag.names and spoken(words()["without"]).fullmatch(word):
+            clause = clause[:start] + " " * (end - start) + clause[end:]
+    return clause
 
 
 def _is_affirmed(clause: str, start: int, end: int) -> bool:

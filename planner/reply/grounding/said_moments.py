@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from functools import lru_cache
 
-from turnloom.planner.reply.grounding.days import coming, find_weekdays
+from turnloom.planner.reply.grounding.days import coming
 from turnloom.planner.reply.grounding.figures import Key
 from turnloom.planner.reply.grounding.lexicon import spoken, words
+from turnloom.planner.reply.grounding.weekdays import find_weekdays
 
 _WEEK = 7
 _NOON = 12

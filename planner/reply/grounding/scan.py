@@ -23,12 +23,13 @@ from turnloom.planner.reply.grounding.counts import (
     runs,
     small_numbers,
 )
-from turnloom.planner.reply.grounding.days import coming, find_days, find_weekdays
+from turnloom.planner.reply.grounding.days import coming, find_days
 from turnloom.planner.reply.grounding.figures import Figure, Key, Kind, Scanner, find, visible, without
 from turnloom.planner.reply.grounding.labels import find_labelled, find_rated
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.said_moments import moments_said
 from turnloom.planner.reply.grounding.times import find_times
+from turnloom.planner.reply.grounding.weekdays import find_weekdays
 
 _SCANNERS: tuple[Scanner, ...] = (
     find_links,

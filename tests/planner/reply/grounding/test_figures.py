@@ -8,6 +8,7 @@ import pytest
 
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.scan import figures
+from turnloom.planner.reply.grounding.weekdays import find_weekdays
 
 
 def _read(text: str) -> list[tuple[str, Any]]:
@@ -142,6 +143,7 @@ def test_percentages(text: str) -> None:
         "4/5 stars",
         "open 24/7",
         "you may 2 things",
+        "children from 8 may play",
         "the 2nd option",
         "Room 7",
         "1.",
@@ -175,6 +177,7 @@ NO_YEAR = ("date", (12, 5))
         ("Saturday 5 December 2026", [DAY]),
         ("5 Dec 2026 (Sat)", [DAY]),
         ("le 5 décembre", [NO_YEAR]),
+        ("from 4 may to 5 may", [("date", (5, 4)), ("date", (5, 5))]),
         ("5/12", [NO_YEAR]),
         ("vom 5.12. an", [NO_YEAR]),
         ("Sat 5 Dec", [("date", (5, 12, 5))]),
@@ -195,6 +198,12 @@ def test_dates(text: str, found: list[tuple[str, Any]]) -> None:
 def test_a_date_on_a_wrong_weekday_means_nothing() -> None:
     """No source can support a date with a wrong weekday."""
     assert [figure.keys for figure in figures("Fri 5 December 2026")] == [()]
+
+
+@pytest.mark.parametrize(("text", "days"), [("La segunda no se puede.", []), ("Na segunda abrimos às 9.", [("on", 0)])])
+def test_an_ordinal_behind_an_article_is_no_weekday(text: str, days: list[tuple[str, int]]) -> None:
+    """In Spanish it is the second one, in Portuguese Monday."""
+    assert [key for figure in find_weekdays(text) for key in figure.keys] == days
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,15 @@ def test_the_opposite_may_not(reply: str) -> None:
     assert refused(reply, BILL)
 
 
+def test_what_the_name_of_a_flag_denies_is_not_denied_of_it() -> None:
+    """What may be done without something may be done."""
+    rules = {"foto_senza_flash": True, "photos_without_flash": True}
+
+    assert refused("Le foto senza flash sono permesse. Photos without flash are allowed.", rules) == []
+    assert refused("Le foto senza flash non sono permesse.", rules) == ["foto"]
+    assert refused("Photos without flash aren't allowed.", rules) == ["Photos"]
+
+
 def test_a_condition_states_nothing() -> None:
     """What holds in some cases is no contradiction."""
     assert refused("If the card is blocked, call us.", BILL) == []
