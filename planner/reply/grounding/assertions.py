@@ -38,9 +38,9 @@ def find_assertions(text: str) -> Iterator[Figure]:
             topic = _topic(part) or (topic if _search(_words()["goes_on"], part[:_LONGEST_START]) else None)
             is_of_all = _search(_words()["costs_next"], part[:_LONGEST_START]) is not None
             yield from _at(clause.start() + begin, "flag", _flags(part, None if is_of_all else topic))
-        in_condition = (
-            in_condition and not spoken(_words()["first_person_did"]).match(words.lstrip())
-        ) or is_conditional(words)
+        if spoken(_words()["first_person_did"]).match(words.lstrip()):
+            in_condition = False
+        in_condition = in_condition or is_conditional(words)
         yield from _at(clause.start(), "deed", () if in_condition else _deeds(words))
         in_condition = in_condition and clause[0].endswith(",")
 
@@ -229,10 +229,8 @@ def _search(words: str, text: str) -> re.Match[str] | None:
 @lru_cache
 def _clauses() -> re.Pattern[str]:
     # "Pets allowed: no" is one clause.
-    return re.compile(
-        rf"(?:(?! [\u2013\u2014] )[^.;:!?,()\n\u3002]|{answer()})+(?: [\u2013\u2014](?= )|[.;:!?,()\n\u3002])?",
-        re.IGNORECASE,
-    )
+    dash, ends = r" [\u2013\u2014]", r".;:!?,()\n\u3002"
+    return re.compile(rf"(?:(?!{dash} )[^{ends}]|{answer()})+(?:{dash}(?= )|[{ends}])?", re.IGNORECASE)
 
 
 @lru_cache

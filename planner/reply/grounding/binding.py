@@ -68,9 +68,8 @@ def _whole_names(text: str, places: Places) -> Iterator[Mention]:
 
 def outside_names(found: Sequence[Figure], text: str, places: Places) -> list[Figure]:
     """Return the figures but the times and days in words that belong to a name, such as "Midnight" Train."""
-    moments = [one for one in found if _is_moment_in_words(one, text)]
-    names = list(_whole_names(text, places)) if moments else []
-    return [one for one in found if not (one in moments and _is_part(one, names))]
+    names = list(_whole_names(text, places)) if any(_is_moment_in_words(one, text) for one in found) else []
+    return [one for one in found if not (_is_moment_in_words(one, text) and _is_part(one, names))]
 
 
 def _is_moment_in_words(figure: Figure, text: str) -> bool:

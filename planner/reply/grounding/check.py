@@ -146,7 +146,7 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
         context = Context(sentence, evidence, here, told, tries, lengths | stated, named, nights, dates, above, listed)
         stated = lengths
         derived: dict[int, str] = {}
-        for figure, place in _traced(context, told, totals):
+        for figure, place in _traced(context, totals):
             yield figure, place
             if isinstance(place, EvidencePlace):
                 derived[figure.start] = place.path
@@ -155,7 +155,7 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
         listed.extend(offers_named(sentence, here, evidence.places))
 
 
-def _traced(context: Context, told: deque[Operand], totals: _Totals) -> Iterator[tuple[Figure, EvidencePlace | Reason]]:
+def _traced(context: Context, totals: _Totals) -> Iterator[tuple[Figure, EvidencePlace | Reason]]:
     """Yield the figures of a sentence with their sources. Some totals have their parts as the source."""
     for figure in context.sentence.figures:
         place = support(figure, context)
@@ -164,7 +164,7 @@ def _traced(context: Context, told: deque[Operand], totals: _Totals) -> Iterator
         yield figure, place
         value = value_of(figure)
         if isinstance(place, EvidencePlace) and value is not None and place.path:
-            known = totals.untold if is_total else told
+            known = totals.untold if is_total else context.told
             known.append(Operand(value, code_of(figure, context.evidence.places), place))
 
 

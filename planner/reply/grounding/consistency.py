@@ -107,10 +107,12 @@ def itemised(found: Sequence[Sentence]) -> dict[int, str]:
     totals: dict[int, str] = {}
     for place, sentence in enumerate(found):
         amounts = [figure for figure in sentence.figures if figure.kind in ("money", "number")]
+        if not amounts:
+            continue
         is_alone = sentence.is_item and not sentence.says("sums")
         below = [] if is_alone else _of_items(found[place + 1 : place + 1 + _MOST_PARTS])
         above = [] if is_alone else _of_items(found[max(0, place - _MOST_PARTS) : place][::-1])
-        for number, figure in enumerate(amounts if len(amounts) + len(below) + len(above) > 2 else ()):
+        for number, figure in enumerate(amounts):
             behind = amounts[number + 1 : number + 1 + _MOST_PARTS]
             before = amounts[max(0, number - _MOST_PARTS) : number][::-1]
             for parts in (_of_kind(behind) + below, _of_kind(before) + above):

@@ -1,5 +1,6 @@
 """Support: the place that a figure of a sentence comes from, or the reason why it may not be said."""
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -41,7 +42,7 @@ class Context:
     sentence: Sentence
     evidence: Evidence
     named: list[Mention]
-    told: Sequence[Operand]
+    told: deque[Operand]
     """The amounts that the text has stated so far, in this sentence too."""
     tries: Iterator[int]
     """As many values as arithmetic is still sought for in the text."""
@@ -94,11 +95,11 @@ def support(figure: Figure, context: Context) -> EvidencePlace | Reason:
         if isinstance(found, EvidencePlace):
             return found
         reason = found
-    is_computed = reason != "other" or any(context.sentence.says(kind) for kind in _COMPUTES)
     if later := _later(figure, context):
         return later
     if figure.kind == "money" and (place := exchanged(figure, context.sentence.figures, context.evidence.places)):
         return place
+    is_computed = reason != "other" or any(context.sentence.says(kind) for kind in _COMPUTES)
     is_computed = is_computed and not _is_in_other_currency(figure, context.evidence.places)
     derived = _derived(figure, context) if is_computed and next(context.tries, None) else None
     if derived is None:

@@ -25,7 +25,11 @@ def find_weekdays(text: str) -> Iterator[Figure]:
     for match in _WEEKDAY.finditer(text):
         word = match["word"].lower()
         numbers = weekdays().get(word) or weekdays().get(word.removesuffix("s"))
-        before = text[max(0, match.start() - _LONGEST_ARTICLE) : match.start()]
-        if numbers and not (word in words()["ordinal_weekdays"] and _ARTICLE.search(before)):
+        if numbers and not _is_ordinal(word, match):
             keys: tuple[Key, ...] = tuple(("on", number) for number in sorted(numbers))
             yield Figure("weekday", match.start(), match.end(), keys)
+
+
+def _is_ordinal(word: str, match: re.Match[str]) -> bool:
+    begin = max(0, match.start() - _LONGEST_ARTICLE)
+    return word in words()["ordinal_weekdays"] and _ARTICLE.search(match.string, begin, match.start()) is not None
