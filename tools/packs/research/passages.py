@@ -98,7 +98,14 @@ def _seen(document: str, title: str, modified: date, path: str) -> Finding:
     )
 
 
-@tool("research.search", effect="read", remember_s=REMEMBER_S, facts=_passages_seen, per_user="120/minute")
+@tool(
+    "research.search",
+    effect="read",
+    remember_s=REMEMBER_S,
+    facts=_passages_seen,
+    public=frozenset({"passage"}),
+    per_user="120/minute",
+)
 def search(query: SearchQuery, context: ToolContext) -> Passages:
     """Search the loaded documents for passages about a question."""
     with transaction() as db:
@@ -118,7 +125,14 @@ def search(query: SearchQuery, context: ToolContext) -> Passages:
     )
 
 
-@tool("research.read", effect="read", remember_s=REMEMBER_S, facts=_document_seen, errors=("NOT_FOUND",))
+@tool(
+    "research.read",
+    effect="read",
+    remember_s=REMEMBER_S,
+    facts=_document_seen,
+    public=frozenset({"text"}),
+    errors=("NOT_FOUND",),
+)
 def read(query: ReadQuery, context: ToolContext) -> Document:
     """Read a document that a search has found, or one of its sections.
 
