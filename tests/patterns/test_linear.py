@@ -21,6 +21,8 @@ PUT_TOGETHER = {
     "turnloom.tools.packs.hotel.terms:_index",
     "turnloom.planner.reply.grounding.lexicon:currency_codes",
     "turnloom.planner.reply.grounding.amounts:_scale",
+    "turnloom.planner.reply.grounding.times:_beside_hours",
+    "turnloom.planner.reply.grounding.times:_beside_twelve",
     "turnloom.planner.reply.grounding.lexicon:spoken",
     "turnloom.planner.draft.planning_prompt:_described",
     "turnloom.planner.llm.offline.rules:_compiled",

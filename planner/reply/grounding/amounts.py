@@ -29,7 +29,7 @@ _CODE_BEFORE = re.compile(r"(?<![^\W_])(?P<letters>[A-Z]{2,5}) $")
 """The letters of a flight or a train, whose number does not group with what follows it."""
 _CJK = "\u2e80-\uffef"
 """Scripts that put no space between words."""
-_LARGEST_COUNT = 99
+_LARGEST_COUNT, _THOUSAND = 99, 1000
 _LONGEST_WORD = 24
 
 
@@ -45,6 +45,8 @@ class _Number:
     is_price: bool = False
     """Whether words beside it say that it is a price, without a currency."""
     is_percent: bool = False
+    scale: int = 1
+    """What a word such as "million" multiplies it by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,7 @@ def _read(match: re.Match[str], text: str, patterns: _Patterns) -> _Number:
     values = tuple(value * scale for value in parse_amount(match[0], codes))
     end = after.end() if after and (scale > 1 or after["currency"]) else match.end()
     if codes is not None:
-        return _Number(before.start("currency") if before else match.start(), end, values, codes)
+        return _Number(before.start("currency") if before else match.start(), end, values, codes, scale=scale)
     if percent := patterns.percent.match(text, end):
         return _Number(match.start(), percent.end(), values, is_percent=True)
     return _Number(match.start(), end, values, is_price=_is_price(match.start(), end, text, patterns))
@@ -185,7 +187,8 @@ def _share_currencies(numbers: list[_Number], text: str, patterns: _Patterns) ->
         if is_one or not patterns.range.fullmatch(text[first.end : second.start]):
             continue
         if first.codes is None:
-            shared[place] = replace(first, codes=second.codes)
+            scale = second.scale if first.scale == 1 and max(first.values) < _THOUSAND else 1
+            shared[place] = replace(first, codes=second.codes, values=tuple(value * scale for value in first.values))
         elif not re.match(r"\s*[^\W\d_]", text[second.end :]):
             shared[place + 1] = replace(second, codes=first.codes)
     return shared
@@ -238,7 +241,8 @@ def _patterns() -> _Patterns:
         before=re.compile(rf"(?P<currency>(?<![^\W\d_])(?:{letters}|(?i:{spelt}))|{signs}){_SPACE}?$"),
         after=re.compile(
             rf"(?:{_SPACE}?(?i:(?P<scale>{scales}))(?:(?![^\W\d_])|(?<=[{_CJK}])))?"
-            rf"(?:{_SPACE}?-?(?P<currency>(?:{letters}|(?i:{spelt}))(?![^\W\d_])|(?:{signs})(?!\d)))?"
+            rf"(?(scale)(?:{_SPACE}?d['\u2019]|{_SPACE}d[ei](?={_SPACE}))?)"  # "3 millions d'euros"
+            rf"(?:{_SPACE}?-?(?P<currency>(?:(?:{letters})(?!{_SPACE}\d)|(?i:{spelt}))(?:(?![^\W\d_])|(?<=[{_CJK}]))|(?:{signs})(?!\d)))?"
         ),
         percent=re.compile(rf"{_SPACE}?(?:{lexicon['percent']})", re.IGNORECASE),
         price_after=re.compile(rf"{_SPACE}?(?:{lexicon['price_after']})", re.IGNORECASE),

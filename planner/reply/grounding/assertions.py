@@ -42,6 +42,7 @@ def find_assertions(text: str) -> Iterator[Figure]:
             in_condition = False
         in_condition = in_condition or is_conditional(words)
         yield from _at(clause.start(), "deed", () if in_condition else _deeds(words))
+        yield from _at(clause.start(), "discount", _discounts(words))
         in_condition = in_condition and clause[0].endswith(",")
 
 
@@ -107,6 +108,13 @@ def _without_price(clause: str) -> str:
     return spoken(_words()["free_of"]).sub("", clause)
 
 
+def discount_in(text: str) -> tuple[Key, ...]:
+    """Return the key of a discount if a text, or the name of a field, has a word for one."""
+    spelt = text.replace("_", " ")
+    is_said = any(_written(_words()[kind]).search(spelt) for kind in ("discounts", "reductions"))
+    return (("discount",),) if is_said else ()
+
+
 def goes_on(sentence: str) -> bool:
     """Return whether a sentence begins like one about the last topic: "It costs", "Es kostet"."""
     return spoken(_words()["goes_on"]).match(sentence.lstrip()) is not None
@@ -154,6 +162,13 @@ def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, tuple[Key, 
             yield named.start(), named.end(), (("flag", topic, aspect, False),)
 
 
+def _discounts(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
+    """Yield the discount that a clause promises."""
+    found = None if _is_negated(text) else _search(_words()["discounts"], text)
+    if found:
+        yield found.start(), found.end(), (("discount",),)
+
+
 def _lacks(text: str, named: re.Match[str]) -> bool:
     """Return whether the word before a topic denies that there is any: "I could not reserve parking" does not."""
     return _search(_words()["lacks"], text[: named.start()]) is not None
@@ -189,10 +204,18 @@ def _deeds(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
         if began or told:
             alike = (("deed", other) for other in lexicon["alike"].get(deed, ()))
             records: list[Key] = [] if began else [("record", deed), *alike]
-            yield min((*began, *told)), done.end(), (("deed", deed), ("stated", deed), *records)
+            meeting = _meeting(deed, text[done.end() :])
+            yield min((*began, *told)), done.end(), (("deed", deed), ("stated", deed), *records, *meeting)
             is_named = True
     if not is_named:
         yield from _acts(text)
+
+
+def _meeting(deed: str, after: str) -> tuple[Key, ...]:
+    """Return the deeds that a booking is one of, if a meeting or its time is what was booked."""
+    lexicon = _words()["meetings"]
+    is_meeting = deed in lexicon and spoken(lexicon[deed]).match(after) is not None
+    return tuple(("deed", other) for other in lexicon["is"]) if is_meeting else ()
 
 
 @lru_cache
@@ -229,7 +252,7 @@ def _search(words: str, text: str) -> re.Match[str] | None:
 @lru_cache
 def _clauses() -> re.Pattern[str]:
     # "Pets allowed: no" is one clause.
-    dash, ends = r" [\u2013\u2014]", r".;:!?,()\n\u3002"
+    dash, ends = r" [\u2013\u2014]", r".;:!?,()\n\u3002\u3001\u060c\u061b\u061f"
     return re.compile(rf"(?:(?!{dash} )[^{ends}]|{answer()})+(?:{dash}(?= )|[{ends}])?", re.IGNORECASE)
 
 

@@ -15,6 +15,7 @@ from turnloom.planner.reply.grounding.places import Operand
 
 _MOST_BILLS = 1500
 _MOST_FACTORS = 6
+_MOST_FARES, _LARGEST_GROUP = 5, 9
 _CENTS = 100
 _CHANCE = 0.35
 """The largest share of the neighbours of a value that may be found too."""
@@ -61,6 +62,24 @@ def billed(
         if found := reached.get(int(value * _CENTS)):
             return found
     return None
+
+
+def shared(value: Decimal, fares: Sequence[Operand], counts: Iterable[Decimal]) -> Bill | None:
+    """Return what a group pays by the fares that one text states: so many times each of two, and one more at most once.
+
+    None if no such sum gives the value, or if many would give its neighbours.
+    """
+    times = sorted({int(count) for count in counts if 1 <= count <= _LARGEST_GROUP and count == int(count)} | {1})
+    reached: dict[Decimal, Bill] = {}
+    for pair in combinations(fares[:_MOST_FARES], 2):
+        rest = [None, *(one for one in fares[:_MOST_FARES] if one not in pair)]
+        for (first, second), more in product(product(times, repeat=2), rest):
+            if max(first, second) > 1:
+                parts = ((pair[0], first), (pair[1], second), *(((more, 1),) if more else ()))
+                bill = Bill(sum((one.value * count for one, count in parts), Decimal()), parts)
+                reached.setdefault(bill.value, bill)
+    is_chance = sum(other in reached for other in neighbours(value)) > _CHANCE * len(neighbours(value))
+    return None if is_chance else reached.get(value)
 
 
 def _bills(things: Sequence[Sequence[Operand]], factors: Sequence[int]) -> Iterator[Bill]:

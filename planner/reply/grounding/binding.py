@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from turnloom.planner.reply.grounding.businesses import kinds
 from turnloom.planner.reply.grounding.figures import Figure
-from turnloom.planner.reply.grounding.labels import HEBREW_PREFIX
+from turnloom.planner.reply.grounding.labels import PREFIX
 from turnloom.planner.reply.grounding.lexicon import either, spoken, words
-from turnloom.planner.reply.grounding.places import SHORTEST_WORD, Element, EvidencePlace, Places
+from turnloom.planner.reply.grounding.places import EAST_ASIAN, SHORTEST_WORD, Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.sentences import Sentence
 
 _WORD = re.compile(r"[^\W_]+")
@@ -48,7 +48,7 @@ def mentions(sentence: Sentence, places: Places) -> list[Mention]:
         elements = next((known for form in _forms(word) if (known := places.named.get(form))), None)
         # One may be called Grand Hotel, and still "a hotel" is any of them.
         is_common = match[0].islower() and (len(word) <= _LONGEST_COMMON or word in kinds())
-        is_name = elements and not is_common and word not in _articles()
+        is_name = elements and not is_common and word not in _articles() and word.lower() not in places.everywhere
         if elements and is_name:
             found.append(Mention(match.start(), match.end(), frozenset(elements)))
     return sorted(found, key=lambda mention: mention.start)
@@ -61,7 +61,8 @@ def _whole_names(text: str, places: Places) -> Iterator[Mention]:
         start = lower.find(name)
         while start >= 0:
             end = start + len(name)
-            if not (lower[start - 1 : start].isalnum() or lower[end : end + 1].isalnum()):
+            is_run = EAST_ASIAN.search(name) is not None
+            if is_run or not (lower[start - 1 : start].isalnum() or lower[end : end + 1].isalnum()):
                 yield Mention(start, end, frozenset(having))
             start = lower.find(name, end)
 
@@ -119,8 +120,8 @@ def dated(days: Iterable[Figure], places: Places) -> list[Mention]:
 
 
 def _forms(word: str) -> tuple[str, ...]:
-    """Return a word, and what is left of it without one or two of the letters that Hebrew writes in front."""
-    prefix = HEBREW_PREFIX.match(word)
+    """Return a word, and what is left of it without the letters that Hebrew and Arabic write in front."""
+    prefix = PREFIX.match(word)
     return (word, *(word[length:] for length in range(1, len(prefix[0]) + 1))) if prefix else (word,)
 
 
@@ -140,6 +141,11 @@ def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> fro
         if any(_against().fullmatch(sentence.whole, *gap) for gap in ((begin, figure.start), (figure.end, stop))):
             return frozenset().union(*_groups(before)[-2:])  # "A is 10 dearer than B: 272 against 262"
         between = [mention for mention in before if mention.start >= begin]
+        is_against = _against_before().search(sentence.whole, begin, figure.start) is not None
+        if is_against and not between:  # "A costs 842, against 915 for B"
+            behind = _groups([mention for mention in named if figure.end <= mention.start < stop])
+            if behind:
+                return behind[0]
         return frozenset().union(*(_groups(between) or _groups(before)[-1:]))
     if joint := _next_statement().search(sentence.whole, figure.end, stop):
         stop = joint.start()
@@ -152,6 +158,11 @@ def _against() -> re.Pattern[str]:
     return re.compile(rf"\s(?:{words()['against']})\s", re.IGNORECASE)
 
 
+@lru_cache
+def _against_before() -> re.Pattern[str]:
+    return re.compile(rf"\s(?:{words()['against']})\s$", re.IGNORECASE)
+
+
 def is_in_one_statement(figure: Figure, sentence: Sentence, named: list[Mention]) -> bool:
     """Return whether the last name before a figure stands in one statement with it: not in "A costs 90, and B 120"."""
     before = [mention.end for mention in named if mention.end <= figure.start]
@@ -161,7 +172,10 @@ def is_in_one_statement(figure: Figure, sentence: Sentence, named: list[Mention]
 @lru_cache
 def _next_statement() -> re.Pattern[str]:
     """Return the pattern of what separates a figure from a name that the next one is said of: "120, and parking 50"."""
-    return re.compile(rf"[,;]\s(?:(?:{either(map(re.escape, words()['list_joints']))})\s|\u05d5)", re.IGNORECASE)
+    return re.compile(
+        rf";\s|[,\u060c\u061b]\s(?:(?:{either(map(re.escape, words()['list_joints']))})\s|[\u05d5\u0648])|\u3001",
+        re.IGNORECASE,
+    )
 
 
 def elements_of_claim(claim: Figure, sentence: Sentence, named: list[Mention]) -> frozenset[Element]:
@@ -206,7 +220,7 @@ def _having(figure: Figure, places: Places) -> frozenset[Element]:
 
 def fits(place: EvidencePlace, elements: frozenset[Element]) -> bool:
     """Return whether a place is in one of some elements, or in none of their lists."""
-    return not elements or is_in(place, elements) or not any(_is_beside(place, element) for element in elements)
+    return not elements or is_in(place, elements) or not any(is_beside(place, element) for element in elements)
 
 
 def is_in(place: EvidencePlace, elements: frozenset[Element]) -> bool:
@@ -217,7 +231,8 @@ def is_in(place: EvidencePlace, elements: frozenset[Element]) -> bool:
     )
 
 
-def _is_beside(place: EvidencePlace, element: Element) -> bool:
+def is_beside(place: EvidencePlace, element: Element) -> bool:
+    """Return whether a place is in the list of an element."""
     step, turn, path = element
     return (place.step, place.turn) == (step, turn) and place.path.startswith(f"{path.rpartition('[')[0]}[")
 

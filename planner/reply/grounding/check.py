@@ -17,15 +17,17 @@ from turnloom.planner.reply.grounding.binding import (
 )
 from turnloom.planner.reply.grounding.comparisons import miscompared
 from turnloom.planner.reply.grounding.consistency import itemised, not_apart, not_together, of_other_nights, unrelated
+from turnloom.planner.reply.grounding.context import Context, Reason
 from turnloom.planner.reply.grounding.contradictions import contradiction
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.figures import Figure, folded, visible
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Operand
 from turnloom.planner.reply.grounding.policies import denied_flags
+from turnloom.planner.reply.grounding.relative_days import in_words, miscounted, misdated, misnamed
 from turnloom.planner.reply.grounding.scan import claims, figures
 from turnloom.planner.reply.grounding.sentences import Sentence, sentences
-from turnloom.planner.reply.grounding.support import IDIOM, Context, Reason, code_of, support, value_of
+from turnloom.planner.reply.grounding.support import IDIOM, code_of, support, value_of
 
 STALE_S = 600
 """A price is stale after this many seconds."""
@@ -139,18 +141,21 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
         inside = [claim for claim in claimed if sentence.start <= claim.start < sentence.end]
         lengths, nights = _stated_of(inside, ("duration",)), _stated_of(inside, ("count", "night"))
         days = [one for one in (*sentence.figures, *inside) if one.kind in ("date", "weekday")]
-        dates = dated(days, evidence.places)
+        days = sorted([*days, *in_words(sentence, evidence.now.date())], key=lambda day: day.start)
+        dates, weekdays = dated(days, evidence.places), [one for one in inside if one.kind == "weekday"]
         here = mentions(sentence, evidence.places) or of_columns(sentence, evidence.places)
         named = here or named
         above = lists_of(here) if not sentence.is_item else above | lists_of(here)
-        context = Context(sentence, evidence, here, told, tries, lengths | stated, named, nights, dates, above, listed)
+        context = Context(
+            sentence, evidence, here, told, tries, lengths | stated, named, nights, dates, weekdays, above, listed
+        )
         stated = lengths
         derived: dict[int, str] = {}
         for figure, place in _traced(context, totals):
             yield figure, place
             if isinstance(place, EvidencePlace):
                 derived[figure.start] = place.path
-        yield from ((figure, "no_source") for figure in _inconsistent(context))
+        yield from ((figure, "no_source") for figure in _inconsistent(context, inside))
         yield from _contradicted(_without_counted(inside, evidence), context, derived)
         listed.extend(offers_named(sentence, here, evidence.places))
 
@@ -177,7 +182,7 @@ def _contradicted(
             yield claim, reason
 
 
-def _inconsistent(context: Context) -> Iterator[Figure]:
+def _inconsistent(context: Context, claimed: Sequence[Figure]) -> Iterator[Figure]:
     """Yield the figures of a sentence that cannot be right beside others of it."""
     known = context.evidence.places.operands.values()
     yield from unrelated(context.sentence)
@@ -185,6 +190,9 @@ def _inconsistent(context: Context) -> Iterator[Figure]:
     yield from of_other_nights(context.sentence, context.nights)
     yield from not_together(context.sentence, known)
     yield from miscompared(context)
+    yield from misnamed(context.sentence, context.evidence.now.date())
+    yield from miscounted(context.sentence, claimed, context.evidence.now.date())
+    yield from misdated(context.sentence, context.evidence.places, context.evidence.now.date())
 
 
 def _without_counted(claimed: Sequence[Figure], evidence: Evidence) -> list[Figure]:
@@ -216,7 +224,7 @@ def _private_values(text: str, evidence: Evidence) -> list[Violation]:
     """Find the values that results hold about other people, word for word."""
     plain, places = folded(text)
     found: list[Violation] = []
-    for value in evidence.private_in(plain):
+    for value in evidence.private.found_in(plain, evidence.own.said):
         end = 0
         while (start := plain.find(value, end)) >= 0:
             end = start + len(value)

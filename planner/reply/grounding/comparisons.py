@@ -6,11 +6,12 @@ from decimal import Decimal
 
 from turnloom.planner.reply.grounding.assertions import is_conditional, is_denied
 from turnloom.planner.reply.grounding.binding import is_in
+from turnloom.planner.reply.grounding.context import Context
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.places import Element, Operand, Places
 from turnloom.planner.reply.grounding.sentences import Sentence
-from turnloom.planner.reply.grounding.support import Context, value_of
+from turnloom.planner.reply.grounding.support import value_of
 
 _SUPERLATIVE = re.compile(r"(?<!\w)(?:le|la|les|el|lo|los|las|il|i|the)\s$", re.IGNORECASE)
 _BOUND = re.compile(r"\s(?:than|als|de|que|di|dan|do)\s[€$£₪]?\d", re.IGNORECASE)

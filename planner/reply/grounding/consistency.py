@@ -35,7 +35,10 @@ def unrelated(sentence: Sentence) -> Iterator[Figure]:
         follows = spoken(words()["so"]).search(between)
         around = f"{between}\n{sentence.whole[second.end : min(sentence.end, second.end + _AROUND)]}"
         compares = any(spoken(words()[kind]).search(around) for kind in ("not_so", "differences", "limits"))
-        if not follows or len(between) > _FARTHEST or compares or _is_sum(second, money):
+        is_sum = _is_sum(second, money) or (
+            _value(second) > _value(first) and spoken(words()["together"]).search(between)
+        )
+        if not follows or len(between) > _FARTHEST or compares or is_sum:
             continue
         is_rounded = sentence.rounding(second) is not None or sentence.rounding(first) is not None
         earlier = money[: money.index(second)]
@@ -91,10 +94,13 @@ def not_together(sentence: Sentence, known: Collection[Operand]) -> Iterator[Fig
             continue
         value, others = _value(figure), _parts([_value(other) for other in money if other is not figure])
         sourced = {operand.value for operand in known if operand.code and not operand.place.is_said}
+        computed = [other for other in others if other not in sourced]
         if value not in sourced and len(others) > 1:
             sums = [sum(some, Decimal()) for count in range(2, len(others) + 1) for some in combinations(others, count)]
             is_multiple = any(_is_times(value, one) for one in (*others, *sums))
-            if not is_multiple and not any(_is_times(value - more, one) for more in sourced for one in sums):
+            if not is_multiple and not any(
+                _is_times(value - more, one) for more in sourced for one in (*computed, *sums)
+            ):
                 yield figure
 
 

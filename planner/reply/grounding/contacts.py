@@ -10,17 +10,17 @@ from turnloom.planner.reply.grounding.amounts import is_currency
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
 from turnloom.planner.reply.grounding.lexicon import endings, words
 
-_SIGN = r"[^\s<>\"'`|\\^\0]"
-"""A character that may be in a link."""
+_SIGN = r"[^\s<>\"'`|\\^\0\u3000-\u30ff\uff00-\uffef]"
+"""A character that may be in a link. The signs of Japanese go on with the sentence."""
 _TARGET = re.compile(
     r"\]\(\s{0,9}<?(?P<round>(?:[^\s()>\0]|\([^\s()\0]*\))+)"  # [text](target)
     r"|^ {0,3}\[[^\]\n]{1,99}\]:[ \t]{0,9}<?(?P<named>[^\s>\0]+)"  # [name]: target
-    r"|\b(?:href|src|action)\s{0,9}=\s{0,9}[\"']?(?P<html>[^\s\"'>\0]+)",
+    r"|(?<![\w?&;=#%.-])(?:href|src|action)\s{0,9}=\s{0,9}[\"']?(?P<html>[^\s\"'>\0]+)",
     re.IGNORECASE | re.MULTILINE,
 )
 """The target of a link in Markdown or HTML, whatever it looks like."""
 _LINK = re.compile(
-    rf"(?<![\w+.-])(?:[a-z][a-z0-9+.-]{{1,20}}:/|(?:https?|javascript|vbscript):|www\.){_SIGN}+"
+    rf"(?<![^\W\u0590-\u06ff\u2e80-\uffef])(?<![+.-])(?:[a-z][a-z0-9+.-]{{1,20}}:/|(?:https?|javascript|vbscript):|www\.){_SIGN}+"
     rf"|(?<![\w:/.])//(?=[^\W_]){_SIGN}+",
     re.IGNORECASE,
 )
@@ -33,10 +33,13 @@ _HOST = re.compile(
 """A possible host name, with the port and path after it."""
 _PREFIX = re.compile(r"[\u0590-\u06ff\u2e80-\uffef]+-?(?=[A-Za-z0-9])")
 """Characters that scripts without blanks, or with prefixes, put in front of a host."""
-_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
+_ADDRESS = r"(?:(?![\u0590-\u06ff\u2e80-\uffef])[\w+-])"
+_HAN = re.compile(r"(?<=[A-Za-z0-9/])[\u3400-\u9fff]")
+"""A sign of Chinese behind a link, which may be its own or the sentence's."""
+_EMAIL = re.compile(rf"(?<![A-Za-z0-9_.+])(?![.+-]){_ADDRESS}(?:\.|{_ADDRESS}){{0,63}}@{_ADDRESS}+(?:\.{_ADDRESS}+)+")
 _PHONE = re.compile(
     r"(?<![\d.,])(?<![^\W_\u2e80-\uffef])(?:\+|00|\(?0|\(?\d{2,3}\)?[ .-])"
-    r"\(?\d(?:[ ().\u00a0/-]{0,2}\d){5,14}(?![^\W_\u2e80-\uffef])"
+    r"\(?\d(?:(?:\.|[ ()\u00a0/-]{0,2})\d){5,14}(?![^\W_\u2e80-\uffef])"
 )
 _CARD = re.compile(r"(?<![\w-])\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}(?![\d-])")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
@@ -148,6 +151,8 @@ def _link(written: str, start: int) -> Figure:
     link = _without_end(written) or written
     prefix = _PREFIX.match(link)
     meant = [link, link[prefix.end() :]] if prefix else [link]
+    if goes_on := _HAN.search(link, 1):
+        meant.append(link[: goes_on.start()])
     return Figure("link", start, start + len(link), tuple(("link", _address(each)) for each in meant))
 
 

@@ -5,28 +5,34 @@ a tool that succeeded declares it, or a result names it.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 
 from turnloom.planner.reply.grounding.arithmetic import is_rounded
-from turnloom.planner.reply.grounding.assertions import ANY, OTHER
-from turnloom.planner.reply.grounding.binding import elements_of, fits, is_in
+from turnloom.planner.reply.grounding.assertions import goes_on
+from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_in
+from turnloom.planner.reply.grounding.context import Context, Reason
+from turnloom.planner.reply.grounding.deeds import is_done
 from turnloom.planner.reply.grounding.figures import Figure, Key
+from turnloom.planner.reply.grounding.lengths import is_about, is_known_length
 from turnloom.planner.reply.grounding.lexicon import spoken, words
-from turnloom.planner.reply.grounding.moments import between, days_apart, lasts, of_clock
+from turnloom.planner.reply.grounding.moments import days_apart, of_clock
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.policies import denies
-from turnloom.planner.reply.grounding.sentences import Sentence
-from turnloom.planner.reply.grounding.support import Context, Reason
+from turnloom.planner.reply.grounding.sentences import Direction, Sentence
 
 _ONE_OF_THEM: Key = ("count", "item", Decimal(1))
 """What "one hotel" says: little."""
 _FACTORS = ("item", "guest", "adult", "night")
 """Units that a total is a multiple by: for each of two passengers, two bags."""
+_MEASURES = frozenset({"star", "degree", "metre", "kilometre"})
+"""Units that no total is a multiple by."""
 _HOUR = 60
 _DAYS_OF = {"day": 1, "week": 7}
 _NEXT_CLAUSE = re.compile(r"[;,]\s|\s[\u2013\u2014-]\s")
 """What may stand between a statement and a question: "I booked it; is that all right?"."""
+_ARTICLE = re.compile(r",?\s(?:(?:the|dem|den|der|el|le|il|o|de)\s)?")
 _COMMA = re.compile(r"[,;]\s")
 _BOUND = frozenset({"count", "duration", "label"})
 """Kinds of claims that belong to the thing that their sentence names."""
@@ -35,13 +41,12 @@ _BOUND = frozenset({"count", "duration", "label"})
 def contradiction(claim: Figure, context: Context, derived: Mapping[int, str]) -> Reason | None:
     """Return why the evidence does not let a claim be said. `derived`: where the sentence has what arithmetic gave."""
     sentence, places = context.sentence, context.evidence.places
-    if claim.kind == "deed":
-        is_open = sentence.is_question and not _NEXT_CLAUSE.search(sentence.whole, claim.end, sentence.end)
-        return None if is_open or (_is_done(claim.keys, places) and not _is_second(claim, context)) else "deed"
-    if claim.kind == "flag":
-        return "policy" if denies(claim, context) else None
+    if claim.kind in ("deed", "flag"):
+        return _of_assertion(claim, context)
     if sentence.is_question or sentence.says("offers"):
         return None
+    if claim.kind == "discount":
+        return None if places.of(claim.keys) else "no_source"
     if found := places.of(claim.keys):
         is_free = claim.kind not in _BOUND or _multiplies(claim, context, derived)
         return None if is_free or not _is_of_another(claim, found, context) else "other"
@@ -50,13 +55,32 @@ def contradiction(claim: Figure, context: Context, derived: Mapping[int, str]) -
         "small": lambda: _is_unheard(claim, context, derived),
         "label": lambda: _is_mislabelled(claim, context, derived),
         # When a place is open is seldom a date.
-        "weekday": lambda: not sentence.says("opening_words") and _has_others_only(claim, context, derived),
+        "weekday": lambda: (
+            not (sentence.says("opening_words") or _is_of_date(claim, sentence))
+            and _has_others_only(claim, context, derived)
+        ),
     }
     is_of_text = claim.keys[0][-1] in sentence.lists() - {1} and not sentence.is_item
-    if claim.keys[0] == _ONE_OF_THEM or is_of_text or _is_remainder(claim, context, derived):
+    is_said = claim.keys[0] == _ONE_OF_THEM or is_of_text or _is_remainder(claim, context, derived)
+    if is_said or (claim.kind in ("count", "label") and _is_elliptical(claim.keys, places)):
         return None
     is_wrong = wrong.get(claim.kind, lambda: _has_others_only(claim, context, derived))
     return "no_source" if is_wrong() else None
+
+
+def _of_assertion(claim: Figure, context: Context) -> Reason | None:
+    """Return why a deed, or a policy, may not be said."""
+    sentence = context.sentence
+    if claim.kind == "flag":
+        return "policy" if denies(claim, context) else None
+    is_open = sentence.is_question and not _NEXT_CLAUSE.search(sentence.whole, claim.end, sentence.end)
+    return None if is_open or is_done(claim, context) else "deed"
+
+
+def _is_of_date(claim: Figure, sentence: Sentence) -> bool:
+    """Return whether a date stands right behind a weekday: it is read with it."""
+    dates = (one for one in sentence.figures if one.kind == "date" and one.start >= claim.end)
+    return any(_ARTICLE.fullmatch(sentence.whole, claim.end, date.start) for date in dates)
 
 
 def _is_remainder(claim: Figure, context: Context, derived: Mapping[int, str]) -> bool:
@@ -77,52 +101,51 @@ def _is_too_many(claim: Figure, sentence: Sentence, places: Places) -> bool:
 
 def _multiplies(claim: Figure, context: Context, derived: Mapping[int, str]) -> bool:
     """Return whether a number says how many of a thing an amount of its sentence is for: "two seats come to €296"."""
-    value = claim.keys[0][-1]
+    form, *_, value = claim.keys[0]
+    if form == "count" and claim.keys[0][1] in _MEASURES:
+        return False
     is_said = value in context.evidence.places.said_counts and context.sentence.says("sums")
     return isinstance(value, Decimal) and (is_said or _is_factor(value, derived))
 
 
 def _is_of_another(claim: Figure, found: Sequence[EvidencePlace], context: Context) -> bool:
     """Return whether the thing or the day that the sentence names has another number of this kind."""
+    forms = {key[:-1] for key in claim.keys}
+    known = [place for key, some in context.evidence.places.by_key.items() if key[:-1] in forms for place in some]
+    return any(
+        not any(place.is_prose or fits(place, elements) for place in found)
+        and any(is_in(place, elements) for place in known)
+        for elements in _said_of(claim, context)
+        if elements
+    )
+
+
+def _said_of(claim: Figure, context: Context) -> Iterator[frozenset[Element]]:
+    """Yield the elements that a claim may be said of: those of the things and the days that are named around it."""
     start, end = context.sentence.clause(claim.start)
-    days = [day for day in context.days if start <= day.start < end]
+    if not context.named:
+        yield context.of_topic()
     within = [mention for mention in context.named if claim.start <= mention.start < claim.end]
-    before = (one for one in context.named if start <= one.start and one.end <= claim.start)
-    inside = [one for one in before if not context.sentence.whole[one.start].islower()]
-    comma = _COMMA.search(context.sentence.whole, claim.end, context.sentence.end)
-    stop = comma.start() if comma else context.sentence.end  # "by day it takes 3 hours, at night 8 on the Nordlys"
-    for named in (within or inside or [one for one in context.named if one.start < stop], days):
-        elements = elements_of(claim, context.sentence, named) or frozenset[Element]().union(
+    days = [day for day in context.days if start <= day.start < end]
+    for named in (within or _named_near(claim, context), days):
+        yield elements_of(claim, context.sentence, named) or frozenset[Element]().union(
             *(mention.elements for mention in within)
         )
-        if elements and not any(place.is_prose or fits(place, elements) for place in found):
-            forms = {key[:-1] for key in claim.keys}
-            known = (
-                place for key, some in context.evidence.places.by_key.items() if key[:-1] in forms for place in some
-            )
-            if any(is_in(place, elements) for place in known):
-                return True
-    return False
 
 
-def _is_done(keys: tuple[Key, ...], places: Places) -> bool:
-    """Return whether a tool has done a deed, or, for one without a name, any deed."""
-    is_any = any(key[0] == "deed" for key in places.by_key)
-    return bool(places.of((*keys, ("deed", ANY)))) or (("deed", OTHER) in keys and is_any)
-
-
-def _is_second(claim: Figure, context: Context) -> bool:
-    """Return whether a text says that something was done too, as in "I also booked a table", where one thing was.
-
-    One call may do several things, such as confirm a meeting and send invitations, if the tool or its result says so.
-    """
-    start, end = context.sentence.clause(claim.start)
-    if not spoken(words()["also"]).search(context.sentence.whole, start, end):
-        return False
-    deeds = {key: found for key, found in context.evidence.places.by_key.items() if key[0] == "deed"}
-    calls = {(place.turn, place.step) for found in deeds.values() for place in found}
-    named = deeds.keys() - {("deed", ANY)}
-    return len(calls) == 1 and (len(named) < 2 or named.isdisjoint(claim.keys))
+def _named_near(claim: Figure, context: Context) -> list[Mention]:
+    """Return the names that a claim belongs to: those before it in its clause, or else those behind it."""
+    sentence = context.sentence
+    start, end = sentence.clause(claim.start)
+    before = [one for one in context.named if one.end <= claim.start]
+    inside = [one for one in before if start <= one.start and not sentence.whole[one.start].islower()]
+    if not inside and goes_on(sentence.whole[start:end].lstrip(" ,;")):
+        inside = before[-1:] if len({one.elements for one in before}) == 1 else []  # "…; it has four stars"
+    behind = [one for one in context.named if claim.end <= one.start < end]
+    comma = _COMMA.search(sentence.whole, claim.end, sentence.end)
+    stop = comma.start() if comma else sentence.end  # "by day it takes 3 hours, at night 8 on the Nordlys"
+    is_before = any(start <= one.start for one in before)
+    return inside or (behind if before and not is_before else []) or [one for one in context.named if one.start < stop]
 
 
 def _has_others_only(claim: Figure, context: Context, derived: Mapping[int, str]) -> bool:
@@ -136,21 +159,37 @@ def _has_others_only(claim: Figure, context: Context, derived: Mapping[int, str]
     assert isinstance(value, Decimal)
     if key[1] in _DAYS_OF and days_apart(value * _DAYS_OF[key[1]], sentence, places):
         return False
-    if key[1] == "item" and value in places.small and sentence.whole[claim.start : claim.end].endswith("times"):
-        return False  # how often something happens is no length of a list
-    if key[1] == "left" and any(value <= length for length in places.values("count", "item")):
-        return False  # some of a list
-    if key[0] == "duration" and (
-        ("lasts", value) in places.by_key or lasts(value, places) or between(value, sentence, places)
-    ):
+    if _is_beside_the_point(claim, value, sentence, places, derived):
         return False
+    if key[0] == "duration":
+        near = partial(_is_near, value, direction)
+        is_known = is_known_length(value, known, sentence, places, near)
+        is_factor = _is_factor(value, derived) or _is_factor(value / _HOUR, derived)
+        return bool(known) and not (is_known or is_factor or _follows(value, known, context))
     return bool(known) and not (
         any(round(other) == value or (direction and is_rounded(value, other, direction)) for other in known)
         or _is_factor(value, derived)
-        or (key[0] == "duration" and _is_factor(value / _HOUR, derived))
         or _is_sum(key, places)
         or _follows(value, known, context)
     )
+
+
+def _is_near(value: Decimal, direction: Direction | None, other: Decimal) -> bool:
+    return direction is not None and (is_about(value, other) or is_rounded(value, other, direction))
+
+
+def _is_beside_the_point(
+    claim: Figure, value: Decimal, sentence: Sentence, places: Places, derived: Mapping[int, str]
+) -> bool:
+    """Return whether a number counts something else than the fields of its unit do."""
+    match claim.keys[0][1]:
+        case "item":  # how often something happens is no length of a list
+            return value in places.small and sentence.whole[claim.start : claim.end].endswith("times")
+        case "guest":  # "about 400 people" of 412 employees
+            return claim.start in derived
+        case "left":  # some of a list
+            return any(value <= length for length in places.values("count", "item"))
+    return False
 
 
 def _is_unheard(claim: Figure, context: Context, derived: Mapping[int, str]) -> bool:
@@ -169,6 +208,7 @@ def _is_unheard(claim: Figure, context: Context, derived: Mapping[int, str]) -> 
         return False  # an hour, or a day of a month
     counts = sentence.counts() - {value}
     reached = {result for one in counts for other in counts for result in (one * other, one + other, one - other)}
+    reached |= {one * percent / 100 for one in counts for percent in places.values("percent")}  # 25 % of 84
     return value not in reached and value not in places.column_sums.values()
 
 
@@ -207,6 +247,14 @@ def _follows(value: Decimal, known: set[Decimal], context: Context) -> bool:
     sums = {one + other for one in known for other in known} | {one * count for one in known for count in each}
     sums |= {sum(known, Decimal()), *places.column_sums.values()}
     return sentence.says("sums") and not sums.isdisjoint({value, *(value * count for count in sentence.counts())})
+
+
+def _is_elliptical(keys: tuple[Key, ...], places: Places) -> bool:
+    """Return whether a longer text has a number without its unit, behind another one with it: "22 m², the loft 38"."""
+    forms = {key[:-1] for key in keys}
+    texts = {place for place in places.of((("bare", keys[0][-1]),)) if place.is_prose}
+    having = {place for key, found in places.by_key.items() if key[:-1] in forms for place in found}
+    return bool(texts & having)
 
 
 def _is_factor(value: Decimal, derived: Mapping[int, str]) -> bool:

@@ -109,7 +109,8 @@ def fractions(text: str) -> list[Key]:
 @lru_cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     joints = either(map(re.escape, [*words()["range_joints"], *words()["list_joints"]]))
-    first = rf"(?:(?<![\d.,:/#])(?-i:(?<![^\W\u2e80-\uffef]))(?P<first>\d{{1,3}}(?:[.,]\d{{1,2}})?) ?(?:{joints}) ?)?"
+    start = r"(?<!\d['\u2019])(?:(?<![\d.,:/#])(?-i:(?<![^\W\u2e80-\uffef]))"
+    first = rf"{start}(?P<first>\d{{1,3}}(?:[.,]\d{{1,2}})?) ?(?:{joints}) ?)?"
     return {
         unit: re.compile(rf"{first}{_NUMBER}[\s\u00a0-]?(?:{read['words']})(?![^\W\d_])", re.IGNORECASE)
         for unit, read in words()["units"].items()

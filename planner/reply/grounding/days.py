@@ -23,6 +23,10 @@ _NUMERIC = re.compile(
 )
 _ISO_MONTH = re.compile(r"(?P<year>(?:19|20)\d\d)-(?P<month>0[1-9]|1[0-2])")
 _CJK = re.compile(r"(?:(?P<year>\d{4})\s?[年년]\s?)?(?P<month>\d{1,2})\s?[月월]\s?(?P<day>\d{1,2})\s?[日일]")
+_CJK_WEEKDAY = re.compile(
+    r"(?<![\d\u6708\uc6d4./])(?P<day>\d{1,2})\s?[\u65e5\uc77c]\s?[(\uff08](?P<word>[\u6708\u706b\u6c34\u6728\u91d1\u571f\u65e5\uc6d4\ud654\uc218\ubaa9\uae08\ud1a0\uc77c])"
+)
+"""A day of the month with its weekday in brackets, behind a date with its month."""
 _ORDINAL = re.compile(
     r"\b(?:on|from|until|till|to|through|by) the (?P<day>\d{1,2})(?:st|nd|rd|th)\b"
     r"(?!\s(?!(?:to|until|till|through|and)\b)[^\W\d_])"
@@ -37,7 +41,7 @@ _WEEKDAY_ORDINAL = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,12}),? the (?P<
 _USUAL_FRACTIONS = frozenset({"24/7", "1/2", "1/3", "2/3", "1/4", "3/4"})
 _WORD_BEFORE = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{2,})[.,]?\s(?:(?:the|dem|den|der|el|le|il|o|de)\s)?$")
 _WEEKDAY_AFTER = re.compile(
-    r"(?:\s?[(\uff08]|,\s(?:an?|une?|ein)\s)(?P<word>[^\W\d_]{3,}|[月火水木金土日월화수목금토일])(?![^\W\d_])"
+    r"(?:\s?[(\uff08]|,\s(?:an?|une?|ein)\s)(?P<word>[^\W\d_]{3,}|[月火水木金土日월화수목금토일])(?![^\W\d_]|-feira)"
 )
 _DATE_AFTER = re.compile(r"[.,]{0,2}\s\d{1,2}\.?\s[^\W\d_]{3}")
 _LONGEST_WORD = 24
@@ -45,7 +49,7 @@ _BESIDE_DATES: dict[str, frozenset[int]] = {
     word: frozenset({number})
     for words_of in ("月火水木金土日", "월화수목금토일", ("שני", "שלישי", "רביעי", "חמישי", "שישי", "שבת", "ראשון"))
     for number, word in enumerate(words_of)
-}
+} | {f"{day}曜{end}": frozenset({number}) for number, day in enumerate("月火水木金土日") for end in ("", "日")}
 """Words that are weekdays beside a date only; Monday is 0."""
 
 
@@ -75,6 +79,7 @@ def find_days(text: str) -> Iterator[Figure]:
         (_ORDINAL, _ordinal),
         (_ON_WEEKDAY, _weekday_of_month),
         (_WEEKDAY_ORDINAL, _weekday_of_month),
+        (_CJK_WEEKDAY, _weekday_of_month),
     )
     for pattern, read in scans:
         for match in pattern.finditer(text):
@@ -216,7 +221,7 @@ def _ordinal(match: re.Match[str], _text: str) -> Iterator[Figure]:
 
 
 def _weekday_of_month(match: re.Match[str], _text: str) -> Iterator[Figure]:
-    numbers = weekdays().get(match["word"].lower(), frozenset())
+    numbers = weekdays().get(match["word"].lower()) or _BESIDE_DATES.get(match["word"], frozenset())
     if numbers and 1 <= int(match["day"]) <= 31:
         keys = tuple(("weekday of month", number, int(match["day"])) for number in sorted(numbers))
         yield Figure("date", match.start(), match.end("day"), keys)
@@ -261,7 +266,7 @@ def _patterns() -> _Patterns:
     number = r"\d{1,2}(?:st|nd|rd|th|er|º)?(?!\d)"
     day = rf"{number}\.?"
     verb = rf"(?!(?-i:may)\s(?!(?:{either(lexicon['behind_dates'])})\b)[a-z])"  # "children from 8 may play"
-    days = rf"{day}(?:\s?(?:{joint}|{list_joint})\s?{day}){{0,6}}"
+    days = rf"{day}(?:(?:,\s?{day}){{0,4}}\s?(?:{joint}|{list_joint})\s?{day}){{0,6}}"
     days_after = rf"{number}(?:\s?(?:{joint})\s?{number}(?!\s?[^\W\d_]|[:.]\d))*(?:\s(?:and|&)\s{number}(?!\s?\w))?"
     return _Patterns(
         day_first=re.compile(

@@ -5,17 +5,17 @@ other people are not evidence. They are kept, so that a text can be searched for
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from turnloom.planner.reply.grounding.assertions import stated_by, truth_of
+from turnloom.planner.reply.grounding.assertions import discount_in, stated_by, truth_of
 from turnloom.planner.reply.grounding.businesses import is_business, is_of_business, is_of_service
 from turnloom.planner.reply.grounding.contacts import code_key, host_of, is_code, is_personal
-from turnloom.planner.reply.grounding.counts import fractions, runs
+from turnloom.planner.reply.grounding.counts import fractions
 from turnloom.planner.reply.grounding.days import iso_day, iso_moment, iso_month
 from turnloom.planner.reply.grounding.documents import beginning, opened
 from turnloom.planner.reply.grounding.exchange import rates_in
@@ -27,7 +27,7 @@ from turnloom.planner.reply.grounding.fields import (
     lower_codes_of,
     stems_in,
 )
-from turnloom.planner.reply.grounding.figures import Figure, Key, folded
+from turnloom.planner.reply.grounding.figures import Figure, Key, bare
 from turnloom.planner.reply.grounding.flags import Flag, flag_of
 from turnloom.planner.reply.grounding.implications import implied_by
 from turnloom.planner.reply.grounding.labels import beside, labels_of, stems
@@ -35,7 +35,7 @@ from turnloom.planner.reply.grounding.lexicon import weekdays
 from turnloom.planner.reply.grounding.numerals import number_of
 from turnloom.planner.reply.grounding.objects import are_records, told_by
 from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Places, ResultOrigin, strings
-from turnloom.planner.reply.grounding.records import OwnRecords
+from turnloom.planner.reply.grounding.records import OwnRecords, PrivateValues
 from turnloom.planner.reply.grounding.scan import SourceText, keys_of_many, read_text
 from turnloom.planner.reply.grounding.scopes import FieldScope
 from turnloom.planner.reply.grounding.unpriced import UnpricedNumbers
@@ -60,16 +60,16 @@ class Evidence:
     def __init__(self, now: datetime) -> None:
         """Take `now` in the user's time zone. Its date may always be said. A day without a year is the next one."""
         self.places = Places()
-        self._now = now
-        self._private: dict[str, None] = {}
-        self._own = OwnRecords()
+        self.now = now
+        self.private = PrivateValues()
+        self.own = OwnRecords()
         self._left = _READ_AT_MOST
         self._origin = _SAID
         self._unpriced = UnpricedNumbers()
         self.flags: list[Flag] = []
         self.said_stems: set[str] = set()
         """The stems of the words that the user has said."""
-        self._zones: list[ZoneInfo] = []
+        self.zones: list[ZoneInfo] = []
         self._put(("date", now.date()), "now", FieldScope())
 
     def add_result(self, result: Any, origin: ResultOrigin, path: str = "") -> None:
@@ -77,10 +77,10 @@ class Evidence:
         self._origin, self._unpriced = origin, UnpricedNumbers()
         result = opened(result)
         about = frozenset(labels_of(origin.step))
-        self._zones = list(dict.fromkeys((*self._zones, *zones_in(result))))[:_MOST_ZONES]
+        self.zones = list(dict.fromkeys((*self.zones, *zones_in(result))))[:_MOST_ZONES]
         for rate in rates_in(result, path):
             self.places.exchange.append((rate, EvidencePlace(origin.step, rate.path, origin.turn, origin.age_s)))
-        for key in (*(("deed", deed) for deed in origin.deeds), *apart(self._now, self._zones)):
+        for key in (*(("deed", deed) for deed in origin.deeds), *apart(self.now, self.zones)):
             self._put(key, path, FieldScope())
         self._walk(result, path, FieldScope(is_minor=counts_in_hundredths(result), about=about))
         self._unpriced.settle(self.places)
@@ -94,16 +94,16 @@ class Evidence:
         """Add what the user said, or what is known of the user."""
         self._origin, scope = _SAID, FieldScope(is_public=True, is_said=True)
         for text in strings(said):
-            self._own.hear(text)
+            self.own.hear(text)
             self.said_stems |= stems(text)
             if path == "user":
-                self._own.know(text)
+                self.own.know(text)
             read = read_text(text[:_LONGEST_TEXT])
             small = read.numbers_apart
-            self.places.said_counts |= small | read.spans(self._now.date())
+            self.places.said_counts |= small | read.spans(self.now.date())
             for value in small:  # a limit of "60 at most" may be compared with a price
                 self.places.add_operand(value, UNSTATED, EvidencePlace(_SAID.step, path, is_said=True))
-            for key in read.moments(self._now.date()):
+            for key in read.moments(self.now.date()):
                 self._put(key, path, scope)
         self._walk(said, path, scope)
 
@@ -112,11 +112,6 @@ class Evidence:
         self._origin = _AUTHORED
         for key in keys_of_many(text):
             self._put(key, path, FieldScope())
-
-    def private_in(self, plain: str) -> Iterator[str]:
-        """Yield the values about other people that a folded text has, unless the user said them."""
-        said = " ".join(self._own.said)
-        return (value for value in self._private if value in plain and value not in said)
 
     def _walk(self, value: Any, path: str, scope: FieldScope) -> None:
         match value:
@@ -127,7 +122,7 @@ class Evidence:
             case bool() | None:
                 pass
             case _ if scope.is_private and not scope.is_public and scope.hides(value):
-                self._keep_private(str(value))
+                self.places.small |= self.private.keep(str(value))
             case int() | float():
                 self._number(Decimal(str(value)), path, scope)
             case str():
@@ -155,7 +150,7 @@ class Evidence:
 
     def _walk_fields(self, fields: dict[str, Any], path: str, scope: FieldScope) -> None:
         """Walk an object. The currency of an amount is in a field beside it, in its name, or above."""
-        is_own = not scope.is_redacted and (scope.is_own or self._own.is_own(fields))
+        is_own = not scope.is_redacted and (scope.is_own or self.own.is_own(fields))
         is_public = scope.is_public or (is_business(fields) and not scope.is_redacted)
         about = scope.about if scope.is_said else scope.about | stems_in(fields)
         scope = scope.changed(is_own=is_own, is_public=is_public, about=about)
@@ -168,6 +163,7 @@ class Evidence:
             self._put(told, path, FieldScope())
             self.places.small |= {told[-1]} if isinstance(told[-1], Decimal) else set()
         is_listed = are_records(fields)
+        self.places.learn((self._origin.step, self._origin.turn, path), fields)
         is_open = not path and is_of_service(fields, is_done=bool(self._origin.deeds))
         for key, inner in fields.items():
             inside = scope.inside(key, beside, self._origin.public, self._origin.redact)
@@ -229,8 +225,8 @@ class Evidence:
     def _text(self, text: str, path: str, scope: FieldScope) -> None:
         self._unpriced.codes |= codes_of([text])
         text = beginning(text, min(self._left, _LONGEST_TEXT))
-        if is_code(text):
-            self._put(code_key(text), path, scope)
+        for key in (*((code_key(text),) if is_code(text) else ()), *discount_in(text)):
+            self._put(key, path, scope)
         if text.lower() in weekdays():
             self._claims(text, path, scope)
         if not _SPOKEN.search(text):
@@ -246,7 +242,7 @@ class Evidence:
             self._put(("month", *month), path, scope)
         else:
             moment = iso_moment(text)
-            for key in keys_in(moment, [self._now.tzinfo, *self._zones]) if moment else ():
+            for key in keys_in(moment, [self.now.tzinfo, *self.zones]) if moment else ():
                 self._put(key, path, scope)
             self._figures(read, on_clocks(read.figures, text, path) if moment else read.figures, path, scope)
 
@@ -256,12 +252,15 @@ class Evidence:
         is_public = scope.is_public or (not scope.is_private and is_of_business(plain))
         for key in (*(key for claim in read.claims for key in claim.keys), *fractions(plain)):
             self._put(key, path, scope)
+        for value in read.bare if scope.is_prose and not scope.is_said else ():
+            self._put(("bare", value), path, scope)
         for figure in found:
             near = scope.changed(about=scope.about | stems(beside(plain, figure.start, figure.end)))
             is_link_of_page = figure.kind == "link" and scope.page is not None  # it is no evidence
             if not is_link_of_page and (is_public or not is_personal(figure)):
-                for key in figure.keys:
+                for key in (*figure.keys, *bare(figure)):
                     self._put(key, path, near)
+                for key in figure.keys:
                     self._add_operand(key, path, near)
 
     def _add_operand(self, key: Key, path: str, scope: FieldScope) -> None:
@@ -285,13 +284,8 @@ class Evidence:
         place = self._place(path, scope)
         if key[0] == "deed" and (scope.is_said or not self._origin.deeds):
             key = ("stated", *key[1:])  # a call that only reads tells what is done, and has not done it
-        for implication in (key, *implied_by(key, self._now.date(), is_on_page=scope.page is not None)):
+        for implication in (key, *implied_by(key, self.now.date(), is_on_page=scope.page is not None)):
             self.places.put(implication, place)
-
-    def _keep_private(self, value: str) -> None:
-        self.places.small |= runs(value)
-        if len(value) > 2:
-            self._private[folded(value)[0].strip()] = None
 
 
 _SAID = ResultOrigin("message")

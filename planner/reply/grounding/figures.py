@@ -30,6 +30,7 @@ Kind = Literal[
     "flag",
     "small",
     "deed",
+    "discount",
     "comparison",
 ]
 
@@ -38,7 +39,9 @@ _DOT = re.compile(r"(?<=[^\W\u2e80-\ud7ff])[\u3002\uff61](?=[^\W\u2e80-\ud7ff])"
 """A full stop of East Asia without a letter of its scripts beside it. In a host name it is a dot."""
 _CLOTHED = re.compile(r"[^\0-\u024f\u0370-\u1fff\u2e80-\u323f\u3400-\ud7ff]|[\u00b2\u00b3\u00b9]")
 """Characters beyond the alphabets, some of which are other forms of ASCII characters."""
-_UNSEEN = re.compile(r"[*`\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+|(?<!\w)_+|_+(?!\w)")
+_ARABIC_MARKS = re.compile(r"(?<=\d)[\u066b\u066c](?=\d)")
+"""What Arabic writes before decimals, and between thousands."""
+_UNSEEN = re.compile(r"[*`\u00ad\u064b-\u0652\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+|(?<!\w)_+|_+(?!\w)")
 
 PERSONAL: frozenset[Kind] = frozenset({"email", "phone", "document"})
 """Kinds that may be said only to the person they belong to."""
@@ -69,6 +72,12 @@ Scanner = Callable[[str], Iterator[Figure]]
 """A function that finds figures of some kinds in a text whose digits are ASCII."""
 
 
+def bare(figure: Figure) -> tuple[Key, ...]:
+    """Return the keys of an amount of money as it is said without its currency."""
+    values = dict.fromkeys(key[1] for key in figure.keys if key[0] == "money" and key[2] is not None)
+    return tuple(key for value in values for key in (("money", value, None), ("number", value)))
+
+
 def find(text: str, scanners: tuple[Scanner, ...]) -> list[Figure]:
     """Return the figures of a text in order. A place that one scanner has taken is hidden from the next ones."""
     plain = _plain_digits(text)
@@ -95,7 +104,7 @@ def visible(text: str) -> tuple[str, list[int]]:
     """Return a text as its reader sees it, and the place in the original of each character and of the end.
 
     HTML entities are decoded, and other forms of ASCII characters become ASCII. Characters that no reader sees are
-    removed: Markdown's emphasis, marks of direction, and characters without width.
+    removed: Markdown's emphasis, marks of direction, characters without width, and the vowels of Arabic.
     """
     plain, places = text, list(range(len(text) + 1))
     for pattern, seen in _SEEN:
@@ -134,6 +143,7 @@ _SEEN: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
     (_ENTITY, html.unescape),
     (_CLOTHED, _undressed),
     (_DOT, lambda _: "."),
+    (_ARABIC_MARKS, lambda mark: "." if mark == "\u066b" else ","),
     (_UNSEEN, lambda _: ""),
 )
 """The order matters: an entity may stand for any of the others."""

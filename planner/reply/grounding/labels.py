@@ -21,8 +21,8 @@ _LONGEST = 36
 """Most characters before a number that are searched for its label."""
 _TEXT_WORD = re.compile(r"[^\W\d_\u2e80-\uffef]{3,}")
 _RUN = re.compile(r"[\u30a0-\u30ff\u3400-\u9fff]{2,}")
-HEBREW_PREFIX = re.compile(r"^[והבלמשכ]{1,2}(?=[א-ת]{3})")
-"""What Hebrew writes together with a name: and, the, in, to, from, that, as."""
+PREFIX = re.compile(r"^(?:[והבלמשכ]{1,2}(?=[א-ת]{3})|(?:[وفبلك]?ال|[وفبلك])(?=[\u0621-\u064a]{3}))")
+"""What Hebrew and Arabic write together with a name: and, the, in, to, from, that, as."""
 _PART = re.compile(r"[^a-zà-ÿא-ת0-9]+")
 _LONGEST_LIST = 160
 """Most characters behind a word for ratings that are searched for them."""
@@ -99,7 +99,7 @@ def beside(text: str, start: int, end: int) -> str:
 
 def _forms(word: str) -> Iterator[str]:
     yield stem(word)
-    if prefix := HEBREW_PREFIX.match(word):
+    if prefix := PREFIX.match(word):
         yield from (stem(word[length:]) for length in range(1, len(prefix[0]) + 1))
 
 

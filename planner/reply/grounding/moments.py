@@ -19,7 +19,7 @@ from turnloom.planner.reply.grounding.sentences import Sentence
 
 TODAY = "now"
 """The path of today's date."""
-_DAY = 24 * 60
+_DAY, _WEEK = 24 * 60, 7
 _LONGEST_STAY = 31
 _MOST_LENGTHS, _MOST_TIMES = 12, 16
 _CLOCK = re.compile(r"(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::00)?")
@@ -37,6 +37,8 @@ def keys_between(fields: Mapping[str, Any]) -> Iterator[Key]:
     days = [iso_day(value) for value in fields.values() if isinstance(value, str)]
     for first, second in ((a, b) for a in moments for b in moments if a and b and a < b):
         yield "duration", Decimal((second - first).seconds // 60)
+        if first.utcoffset() != second.utcoffset():
+            yield "on clocks apart", first.hour * 60 + first.minute, second.hour * 60 + second.minute
     for arrival, departure in ((a, b) for a in days for b in days if a and b and a < b):
         nights = (departure - arrival).days
         yield "count", "night", Decimal(nights)
@@ -74,6 +76,17 @@ def later_day(figure: Figure, sentence: Sentence, minutes: set[Decimal], places:
     return None
 
 
+def next_day(figure: Figure, sentence: Sentence, places: Places, today: date) -> EvidencePlace | None:
+    """Return the place of a weekday of which a date is said to be the next one: "on Tuesdays, so next on the 24th"."""
+    if figure.kind != "date" or not sentence.says("next"):
+        return None
+    for days in range(1, 2 * _WEEK + 1):
+        day = today + timedelta(days=days)
+        if set(implied(day)).intersection(figure.keys):
+            return next(iter(places.of((("on", day.weekday()),))), None)
+    return None
+
+
 def _after(day: date, days: int) -> date | None:
     """Return the day so many days after, or before, another one; None if the calendar has none."""
     number = day.toordinal() + days
@@ -103,7 +116,8 @@ def later_time(figure: Figure, lengths: set[Decimal], places: Places, role: Role
         if key[0] == "time":
             is_begun = role != "begin" and role_of_field(found[0].path) != "end"
             beside = _beside(found[0], known) if is_begun else ()
-            for minutes in (*beside, *said):
+            ends = role_of_field(found[0].path) == "end"
+            for minutes in (*beside, *(length for length in said if not (ends and length > 0))):
                 reached[(_minute(key) + minutes) % _DAY] = found[0], minutes
     for wanted in (_minute(key) for key in figure.keys if key[0] == "time"):
         if wanted in reached and (reached[wanted][1] in said or _is_no_chance(wanted, reached)):
@@ -156,14 +170,23 @@ def between(minutes: Decimal, sentence: Sentence, places: Places) -> bool:
     """Return whether a length of time is that between a time of the sentence and another one that is known."""
     said = {_minute(key) for figure in sentence.figures for key in figure.keys if key[0] == "time"}
     known = {_minute(key) for key in places.by_key if key[0] == "time"} | said
-    return any((other - one) % _DAY in (int(minutes), _DAY - int(minutes)) for one in said for other in known)
+    return any(
+        (other - one) % _DAY in (int(minutes), _DAY - int(minutes)) and not _are_apart(one, other, places)
+        for one in said
+        for other in known
+    )
+
+
+def _are_apart(one: int, other: int, places: Places) -> bool:
+    """Return whether two times are the ends of something that ends in another time zone, such as a flight."""
+    return any(("on clocks apart", *ends) in places.by_key for ends in ((one, other), (other, one)))
 
 
 def lasts(minutes: Decimal, places: Places) -> bool:
     """Return whether a length of time is that between two known times, or the sum or the difference of two lengths."""
     times = sorted({_minute(key) for key in places.by_key if key[0] == "time"})[:_MOST_TIMES]
     lengths = sorted(places.values("duration"))[:_MOST_LENGTHS]
-    reached = {(second - first) % _DAY for first in times for second in times}
+    reached = {(second - first) % _DAY for first in times for second in times if not _are_apart(first, second, places)}
     reached |= {int(apart) for one in lengths for other in lengths for apart in (one + other, abs(one - other))}
     said = int(minutes)
     return said in reached and _is_no_chance(said, reached)

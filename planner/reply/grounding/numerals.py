@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from turnloom.models.runtime.yaml_text import read_yaml
-from turnloom.planner.reply.grounding.lexicon import months, words
+from turnloom.planner.reply.grounding.kanji_numerals import east_asian
+from turnloom.planner.reply.grounding.lexicon import months, weekdays, words
 
 _WORD = re.compile(r"[^\W\d_]+")
 _WITH_POINT = re.compile(r"-?\d+(?:\.\d+)?")
@@ -21,6 +22,8 @@ _WITH_COMMA = re.compile(r"-?(?:\d{1,3}(?:\.\d{3})+|\d+),\d\d?")
 _AROUND = "./@_:\\"
 """Signs that join a word to an address or a name of a file."""
 _JOINING = frozenset({" ", "-", "\u00a0", "\u2011", "\u202f"})
+_APART = "\u200a"
+"""A blank that groups no digits."""
 _MOST_WORDS = 4
 """Most words of a number below a hundred, such as "quatre-vingt-dix-neuf"."""
 _MOST_DECIMALS = 2
@@ -31,8 +34,8 @@ _COINS = "cents"
 _CENTS = frozenset({"cent", _COINS})
 """A hundred in French, behind a number below ten. "Seventy cents" are coins."""
 _SHORTEST_COMPOUND = 8
-_AND = "\u05d5"
-"""The Hebrew "and", which is written as one word with the next one."""
+_AND = ("\u05d5", "\u0648")
+"""The Hebrew and the Arabic "and", which are written as one word with the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,9 @@ def in_digits(text: str) -> tuple[str, list[int]]:
     pieces: list[str] = []
     places: list[int] = []
     end = 0
-    for start, after, digits in _spelled(text):
+    for start, after, number in sorted([*_spelled(text), *east_asian(text)]):
+        is_next = bool(pieces) and text[end:start] == " "  # "under twelve four hundred" has two numbers
+        digits = f"{_APART}{number}" if is_next else number
         pieces += (text[end:start], digits)
         places += [*range(end, start), *[start] * len(digits)]
         end = after
@@ -78,14 +83,16 @@ def _spelled(text: str) -> Iterator[tuple[int, int, str]]:
     while place < len(found):
         word = found[place].text
         is_possible = (word in known.starts and word != _COINS) or len(word) >= _SHORTEST_COMPOUND
-        read = (_ordinal(found, place) or _cardinal(found, place)) if is_possible else None
+        is_ordinal = (read := _ordinal(found, place) if is_possible else None) is not None
+        read = read or (_cardinal(found, place) if is_possible else None)
         if read is None:
             place += 1
             continue
         after, value = read
         after, decimals = _decimals(found, after)
         if _stands_alone(text, found[place].start, found[after - 1].end):
-            yield found[place].start, found[after - 1].end, f"{value}{decimals}"
+            ending = "th" if is_ordinal and _is_day(found, place, after) else ""
+            yield found[place].start, found[after - 1].end, f"{value}{decimals}{ending}"
         place = after
 
 
@@ -100,6 +107,8 @@ def _words(text: str) -> Iterator[_Word]:
 def _stands_alone(text: str, start: int, end: int) -> bool:
     """Return whether no digit, and no sign of an address, is beside a number."""
     before, after = text[max(0, start - 5) : start], text[end : end + 2]
+    if text[start:end] == "Ten" and text[end:].startswith((" en ", " presente", " cuidado")):
+        return False  # "keep in mind", in Spanish
     if text[start:end].lower() in months() and before.rstrip(". ")[-1:].isdigit():
         return False  # "26. Sept." is no seven
     if before.lower().endswith(("per ", "pour ", "por ")) and text[start:end].lower().startswith(("cent", "cient")):
@@ -162,11 +171,13 @@ def _phrase(found: list[_Word], place: int, *, is_inside: bool) -> tuple[int, in
             break
         row.append(word.text)
     if is_inside and row[0].startswith(_AND):
-        row[0] = row[0].removeprefix(_AND)
+        row[0] = row[0][1:]
     for length in range(len(row), 0, -1):
         value = known.cardinals.get(tuple(row[:length]))
         if value is not None:
             return length, value
+    if is_inside and row[0] in words()["ones"]:
+        return 1, 1
     return (1, value) if (value := _compound(row[0])) else (0, 0)
 
 
@@ -184,18 +195,34 @@ def _compound(word: str) -> int:
 
 
 def _ordinal(found: list[_Word], place: int) -> tuple[int, int] | None:
-    """Read an ordinal if a month follows it, such as "fourth of May"."""
+    """Read an ordinal if a month follows it, as in "fourth of May", or a day is meant, as in "until the fourth"."""
     known, of = _numerals(), words()["month_joints"]
     for length in (2, 1):
         row = found[place : place + length]
         value = known.ordinals.get(tuple(word.text for word in row))
         after = place + length
-        if value is None or not all(word.is_joined for word in row[1:]):
+        if value is None or len(row) < length or not all(word.is_joined for word in row[1:]):
             continue
         after += after < len(found) and found[after].text in of
         if after < len(found) and found[after].is_joined and found[after].text in months():
             return place + length, value
+        if _is_behind_weekday(found, place) or _is_day(found, place, after):
+            return place + length, value
     return None
+
+
+def _is_behind_weekday(found: list[_Word], place: int) -> bool:
+    """Return whether a weekday and an article stand before a word, as in "Monday the sixteenth"."""
+    if place < 2 or found[place - 1].text not in words()["articles"]:
+        return False
+    return found[place - 2].text in weekdays()
+
+
+def _is_day(found: list[_Word], place: int, after: int) -> bool:
+    """Return whether an ordinal is a day: "on the twenty-seventh", with no word behind it that it could belong to."""
+    if place < 2 or found[place - 1].text != "the" or found[place - 2].text not in words()["before_days"]:
+        return False
+    return after >= len(found) or not found[after].is_joined or found[after].text in words()["behind_days"]
 
 
 @lru_cache
@@ -209,6 +236,11 @@ def _numerals() -> _Numerals:
         read = {text: first + step * n for key, first, step in lists for n, text in enumerate(_listed(language, key))}
         read |= {language["thousand"]: 1000} | language["also"]
         read |= dict.fromkeys(_listed(language, "millions"), 1000000)
+        read |= {
+            f"{unit} {language['joint']}{ten}": more + value
+            for unit, more in language.get("units", {}).items()
+            for ten, value in language.get("tens", {}).items()
+        }
         read.pop("-", None)
         cardinals |= {tuple(text.split()): value for text, value in read.items() if value}
         joined |= {text: value for text, value in read.items() if value >= 100 and " " not in text}

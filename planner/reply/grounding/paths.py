@@ -33,14 +33,22 @@ def basis_at(place: EvidencePlace) -> Basis | None:
 
 @lru_cache
 def _stems(basis: str) -> frozenset[str]:
-    fields = words()["periods_of_price"]["day"]["fields"] if basis == "day" else words()[f"{basis}_fields"]
-    return frozenset(map(stem, fields))
+    periods = words()["periods_of_price"]
+    return frozenset(map(stem, periods[basis]["fields"] if basis in periods else words()[f"{basis}_fields"]))
 
 
 def period_of(path: str) -> str | None:
     """Return the time that the amount at a path is for, if one of the names of its fields says so."""
     parts = {part for name in re.split(r"[.\[\]0-9]+", path)[-3:] for part in parts_of(name)}
     found = [period for period, read in words()["periods_of_price"].items() if not parts.isdisjoint(read["fields"])]
+    return found[0] if len(found) == 1 else None
+
+
+def period_at(place: EvidencePlace) -> str | None:
+    """Return the time that an amount is for: by the names of its fields, or by the words beside it in a longer text."""
+    if (period := period_of(place.path)) or not place.is_prose:
+        return period
+    found = [period for period in words()["periods_of_price"] if not place.about.isdisjoint(_stems(period))]
     return found[0] if len(found) == 1 else None
 
 
@@ -56,4 +64,4 @@ def role_of_field(path: str) -> Role | None:
     last = _LAST_NAME.search(_OF_TIME.sub("", path))
     parts = set(parts_of(last[1])) if last else set()
     found = [role for role in ROLES if not parts.isdisjoint(words()["roles"][role]["fields"])]
-    return found[0] if len(found) == 1 else None
+    return found[0] if len(found) == 1 and parts.isdisjoint(words()["roles_of_both"]) else None

@@ -26,6 +26,8 @@ SHORTEST_WORD = 3
 _SHORTEST_NAME, _LONGEST_NAME = 5, 40
 _MOST_WHOLE_NAMES = 300
 _NO_NAMES = ("I", "A")
+EAST_ASIAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af].*[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""A name in scripts that put no blanks between words: it is found within a longer run."""
 UNSTATED = "?"
 """The currency of an amount whose whole result names none."""
 
@@ -130,6 +132,10 @@ class Places:
     whole_names: dict[str, set[Element]] = field(default_factory=dict)
     """Name of several words, in lower case -> the elements that have it."""
 
+    alone: dict[Element, frozenset[str]] = field(default_factory=dict)
+    """Object with names that is no element of a list, such as the option of an offer -> its names, in lower case."""
+    everywhere: set[str] = field(default_factory=set)
+    """Words for places that whole results are about, such as a destination: they name no single element."""
     lists: dict[Element, set[Element]] = field(default_factory=dict)
     """List of several objects -> its elements."""
     exchange: list[tuple[ExchangeRate, EvidencePlace]] = field(default_factory=list)
@@ -188,6 +194,24 @@ class Places:
         step, turn, path = element
         return self.lists.get((step, turn, path.rpartition("[")[0]), set()) - {element}
 
+    def learn(self, at: Element, fields: Mapping[str, Any]) -> None:
+        """Learn the names of an object that is no element of a list, and the places that a whole result is about."""
+        path = at[2]
+        if "[" not in path:
+            known = (value for key, value in fields.items() if key in words()["whole_places"])
+            spelt = (value for value in known if isinstance(value, str))
+            self.everywhere.update(word.lower() for value in spelt for word in value.split())
+        if path and not path.endswith("]") and (names := names_in(dict(fields))):
+            self.alone[at] = frozenset(map(str.lower, names))
+
+    def is_of_other(self, place: EvidencePlace, elements: frozenset[Element]) -> bool:
+        """Return whether a place is in an object with the name of another element beside some, and not of them."""
+        names = self.alone.get((place.step, place.turn, place.path.rpartition(".")[0]), frozenset())
+        having = frozenset(one for name in names for one in self.whole_names.get(name, ()))
+        lists = {(step, turn, path.rpartition("[")[0]) for step, turn, path in elements}
+        others = {one for one in having if (one[0], one[1], one[2].rpartition("[")[0]) in lists}
+        return bool(others) and others.isdisjoint(elements)
+
     def name_elements(self, parent: Element, values: Mapping[Any, Any]) -> None:
         """Learn by which words the objects of a list, which has a place of its own, can be told apart.
 
@@ -204,7 +228,8 @@ class Places:
         names = {element: name_in(inner) for element, inner in elements.items()}
         for element, name in names.items():
             for whole in {name, *names_in(elements[element])}:
-                is_whole = _SHORTEST_NAME <= len(whole) <= _LONGEST_NAME and " " in whole.strip()
+                is_of_words = len(whole) >= _SHORTEST_NAME and " " in whole.strip()
+                is_whole = len(whole) <= _LONGEST_NAME and (is_of_words or EAST_ASIAN.search(whole) is not None)
                 if is_whole and len(self.whole_names) < _MOST_WHOLE_NAMES:
                     self.whole_names.setdefault(whole.lower().strip(), set()).add(element)
         texts = {element: set(_words(_spoken(inside))) for element, inside in elements.items()}

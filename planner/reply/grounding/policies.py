@@ -10,12 +10,12 @@ from functools import lru_cache
 
 from turnloom.planner.reply.grounding.assertions import find_assertions, is_denied
 from turnloom.planner.reply.grounding.binding import elements_of_claim, elements_of_price, fits, is_in, offers_named
+from turnloom.planner.reply.grounding.context import Context
 from turnloom.planner.reply.grounding.figures import Figure, without
 from turnloom.planner.reply.grounding.flags import claimed
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.places import Element
 from turnloom.planner.reply.grounding.sentences import Sentence
-from turnloom.planner.reply.grounding.support import Context
 
 _WORD = re.compile(r"[^\W\d_]+")
 _SIGN = re.compile(r"[^\W_]")

@@ -5,9 +5,11 @@ two things that the user has said, such as a name and a postcode, or one that on
 e-mail, said in the first person or known of the user. What an own record refers to, such as its orders, is own too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import Any
 
+from turnloom.planner.reply.grounding.counts import runs
 from turnloom.planner.reply.grounding.fields import FieldName, field_name
 from turnloom.planner.reply.grounding.figures import folded
 from turnloom.planner.reply.grounding.lexicon import spoken, words
@@ -17,6 +19,24 @@ _BEFORE = 60
 _SHORTEST = 4
 _SHORTEST_NAME = 2
 _ENOUGH = 2
+
+
+class PrivateValues:
+    """The values of results about other people."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, None] = {}
+
+    def keep(self, value: str) -> set[Decimal]:
+        """Keep a value; returns the numbers in it."""
+        if len(value) > 2:
+            self._values[folded(value)[0].strip()] = None
+        return runs(value)
+
+    def found_in(self, plain: str, said: Iterable[str]) -> Iterator[str]:
+        """Yield those that a folded text has, unless the user has said them."""
+        heard = " ".join(said)
+        return (value for value in self._values if value in plain and value not in heard)
 
 
 class OwnRecords:

@@ -1,5 +1,6 @@
 """Read the figures of all kinds in a text. The order of the scanners keeps one kind from being taken for another."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -44,6 +45,7 @@ _SCANNERS: tuple[Scanner, ...] = (
 )
 _CLAIMS: tuple[Scanner, ...] = (find_durations, find_counts, find_weekdays)
 _DAYS = ("date", "day")
+_BARE = re.compile(r"(?<![\d.,:/-])\d{1,4}(?=\s?(?:[,;.]\s|[.;]?$|(?:and|und|et|y|e|en) ))")
 _SHORT = 300
 """Most characters of a text whose figures are kept for the next time that it is read."""
 
@@ -70,6 +72,11 @@ class SourceText:
     def numbers_apart(self) -> set[Decimal]:
         """The small numbers that stand alone and are no part of a date or a time."""
         return small_numbers(self._without("date", "time"))
+
+    @property
+    def bare(self) -> set[Decimal]:
+        """The numbers with nothing behind them, such as the last two of "22 square metres, the loft 38 and that 54"."""
+        return {Decimal(number) for number in _BARE.findall(self._without("date", "time", "money", "percent"))}
 
     def spans(self, today: date) -> set[Decimal]:
         """Return the nights, and the days, between the two dates that the text has, if it has two."""

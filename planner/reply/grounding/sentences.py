@@ -30,7 +30,7 @@ _LARGEST_COUNT = 10_000
 _BEFORE = 28
 _AFTER = 36
 _CLOSE_AFTER = 16
-_CLAUSE_END = re.compile(r"[,;:.!?()\n](?:\s|$)| - | \u2013 ")
+_CLAUSE_END = re.compile(r"[,;:.!?()\n\u060c\u061b\u061f](?:\s|$)|[\u3001\u3002\uff0c\uff1b]| - | \u2013 ")
 _CALCULATIONS = ("sums", "differences", "shares")
 _SIGN = re.compile(r"\s=\s|(?<![\w.,])[\d.,]{1,12} ?[x\u00d7*+÷] ?[^\s\w]?\d")
 _ITEM = re.compile(r"^(?P<indent> {0,4})(?:(?P<mark>[-*\u2022\u30fb])|\d{1,2}[.)]) ?(?=\S)", re.MULTILINE)
@@ -113,15 +113,19 @@ class Sentence:
 
     def is_for_all(self, figure: Figure) -> bool:
         """Return whether the words right behind an amount say that it is what all pay together."""
-        return self._goes_on_with("for_all", figure)
+        return self._goes_on_with(words()["for_all"], figure)
 
     def is_for_one(self, figure: Figure) -> bool:
         """Return whether the words right behind an amount say that it is what each one pays."""
-        return self._goes_on_with("for_one", figure)
+        return self._goes_on_with(words()["for_one"], figure)
 
-    def _goes_on_with(self, name: str, figure: Figure) -> bool:
+    def is_nightly(self, figure: Figure) -> bool:
+        """Return whether the words right behind an amount say that it is for a night."""
+        return self._goes_on_with(words()["basis"]["night"], figure)
+
+    def _goes_on_with(self, pattern: str, figure: Figure) -> bool:
         after = _up_to_clause(self.whole[figure.end : min(self.end, figure.end + _AFTER)])
-        return spoken(words()[name]).match(after.lstrip()) is not None
+        return spoken(pattern).match(after.lstrip()) is not None
 
     def without_figures(self) -> str:
         """Return its words without its dates, times, links and amounts."""
@@ -253,4 +257,7 @@ def _scale() -> re.Pattern[str]:
 
 @lru_cache
 def _clauses() -> re.Pattern[str]:
-    return re.compile(rf"[,;:().](?=\s)|(?<![^\W\d_])(?:{words()['clause_joints']})(?![^\W\d_])", re.IGNORECASE)
+    return re.compile(
+        rf"[,;:().\u060c\u061b](?=\s)|[\u3001\uff0c\uff1b]|(?<![^\W\d_])(?:{words()['clause_joints']})(?![^\W\d_])",
+        re.IGNORECASE,
+    )

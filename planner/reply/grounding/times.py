@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from turnloom.planner.reply.grounding.figures import Figure, Key
-from turnloom.planner.reply.grounding.lexicon import words
+from turnloom.planner.reply.grounding.lexicon import either, words
 
 _TIME = re.compile(
     r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::[0-5]\d)?(?!\d|:\d)"
@@ -27,8 +27,14 @@ _HEURES_RANGE = re.compile(
 """The ends of opening hours as French writes them: 9h30-19h."""
 _CLOCK = re.compile(r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?uhr(?:\s(?P<minute>[0-5]\d)(?!\d))?", re.IGNORECASE)
 _HOUR = re.compile(r"(?<![\d:.,/])(?P<hour>1?\d)\s?(?P<half>[ap])\.?m\b\.?", re.IGNORECASE)
+_FIRST_OF_HALF = re.compile(
+    r"(?<![\d:.,/])(?P<hour>[1-9]|1[0-2])(?=\s?(?:[-\u2013]|to|until|till|(?<=between \d )and|(?<=between \d\d )and)\s?"
+    r"1?\d(?::[0-5]\d)?\s?[ap]\.?m\b)",
+    re.IGNORECASE,
+)
+"""The beginning of "1 to 2 pm", whose half of the day stands behind the end."""
 _CJK = re.compile(
-    r"(?P<half>午前|午後|오전|오후)?\s?(?<![\d.,:])(?P<hour>[01]?\d|2[0-4])\s?[時시点](?![間간])"
+    r"(?P<half>午前|午後|오전|오후|朝|夜|夕方|晩|深夜)?\s?(?<![\d.,:])(?P<hour>[01]?\d|2[0-4])\s?[時시点](?![間간])"
     r"(?:\s?(?:(?P<minute>[0-5]?\d)\s?[分분]|(?P<half_past>半|반)))?"
 )
 _QUARTERS = {"half_past": 30, "half_to": -30, "quarter_past": 15, "quarter_to": -15}
@@ -41,7 +47,8 @@ def find_times(text: str) -> Iterator[Figure]:
     """Find times of day."""
     for pattern, read in _patterns():
         for match in pattern.finditer(text):
-            yield Figure("time", match.start(), match.end(), read(match))
+            start = match.end("opening") if "opening" in pattern.groupindex else match.start()
+            yield Figure("time", start, match.end(), read(match))
 
 
 def time_keys(hour: str, minute: str, half: str | None) -> tuple[Key, ...]:
@@ -60,7 +67,9 @@ def _exact(match: re.Match[str]) -> tuple[Key, ...]:
 
 def _east_asian(match: re.Match[str]) -> tuple[Key, ...]:
     minute = 30 if match["half_past"] else int(match["minute"] or 0)
-    half = "p" if match["half"] in ("午後", "오후") else "a" if match["half"] else None
+    half = {"午後": "p", "오후": "p", "午前": "a", "오전": "a"}.get(match["half"] or "")
+    if match["half"] in ("夜", "夕方", "晩") and int(match["hour"]) < 12:
+        half = "p"
     if half is None:
         return (("time", int(match["hour"]) % 24, minute),)
     return time_keys(match["hour"], str(minute), half)
@@ -78,6 +87,33 @@ def _about(minutes: int) -> Read:
     return read
 
 
+def _minutes_before(match: re.Match[str]) -> tuple[Key, ...]:
+    """Read "ten to six"."""
+    return _about(-int(match["minutes"]))(match)
+
+
+def _minutes_after(match: re.Match[str]) -> tuple[Key, ...]:
+    """Read "ten past six"."""
+    return _about(int(match["minutes"]))(match)
+
+
+def _behind(match: re.Match[str]) -> tuple[Key, ...]:
+    """Read "las siete menos cuarto"."""
+    return _about(words()["clock"]["behind_hour"][match["behind"].lower()])(match)
+
+
+def _arabic(match: re.Match[str]) -> tuple[Key, ...]:
+    """Read "التاسعة والنصف صباحا"."""
+    clock = words()["clock"]
+    at = clock["arabic_hours"][match["hour"]] % 12 * 60 + clock["arabic_minutes"].get(match["minutes"], 0)
+    halves = (clock["arabic_parts"][match["part"]],) if match["part"] else (0, 12)
+    return tuple(("time", (at // 60 + half) % 24, at % 60) for half in halves)
+
+
+def _with_minutes(match: re.Match[str]) -> tuple[Key, ...]:
+    return _about(int(match["minute"] or 0))(match)
+
+
 def _fixed(hour: int) -> Read:
     return lambda _match: (("time", hour, 0),)
 
@@ -91,18 +127,23 @@ def _patterns() -> tuple[tuple[re.Pattern[str], Read], ...]:
     before = {name: re.compile(rf"(?<![^\W\d_])(?:{clock[name]})\s{hour}", re.IGNORECASE) for name in _QUARTERS}
     return (
         (_TIME, _exact),
+        (_FIRST_OF_HALF, _about(0)),
         (_CJK, _east_asian),
         (_POINT, _exact),
-        (
-            re.compile(rf"(?:{clock['half_past']})\s(?:{clock['midnight']})", re.IGNORECASE),
-            lambda _: (("time", 0, 30),),
-        ),
+        *_beside_twelve(),
         *((pattern, _about(_QUARTERS[name])) for name, pattern in before.items()),
-        (re.compile(rf"(?:(?<![^\W\d_])(?:{clock['heures_before']})\s){_HEURES.pattern}", re.IGNORECASE), _exact),
+        *_beside_hours(hour),
+        (
+            re.compile(rf"(?P<opening>(?<![^\W\d_])(?:{clock['heures_before']})\s){_HEURES.pattern}", re.IGNORECASE),
+            _exact,
+        ),
         (_HEURES_RANGE, _exact),
         (
-            re.compile(rf"(?<![^\W\d_])(?:{clock['heures_before']})\s{hour}\sheures(?![^\W\d_])", re.IGNORECASE),
-            _about(0),
+            re.compile(
+                rf"(?P<opening>(?<![^\W\d_])(?:{clock['heures_before']})\s){hour}\sheures(?:\s(?P<minute>[0-5]\d))?(?![^\W\d_])",
+                re.IGNORECASE,
+            ),
+            _with_minutes,
         ),
         (_CLOCK, _exact),
         (re.compile(rf"(?<![\d:.,]){hour}\s(?:{clock['after']})(?![^\W\d_])", re.IGNORECASE), _about(0)),
@@ -110,3 +151,47 @@ def _patterns() -> tuple[tuple[re.Pattern[str], Read], ...]:
         (re.compile(noon, re.IGNORECASE), _fixed(12)),
         (re.compile(midnight, re.IGNORECASE), _fixed(0)),
     )
+
+
+def _beside_twelve() -> Iterator[tuple[re.Pattern[str], Read]]:
+    """Yield the patterns of "half past midnight", "quarter to noon"."""
+    clock = words()["clock"]
+    spoken_minutes = [(clock[name], minutes) for name, minutes in _QUARTERS.items()]
+    for number in (5, 10, 20, 25):
+        spoken_minutes.append((rf"{number} (?:minutes )?(?:past|after)", number))
+        spoken_minutes.append((rf"{number} (?:minutes )?(?:to|before)", -number))
+    for said, minutes in spoken_minutes:
+        for named, hour in (("midnight", 0), ("noon", 12)):
+            pattern = re.compile(rf"(?<![\w.])(?:{said})\s(?:{clock[named]})", re.IGNORECASE)
+            yield pattern, _at((hour * 60 + minutes) % (24 * 60))
+
+
+def _at(minute: int) -> Read:
+    return lambda _match: (("time", minute // 60, minute % 60),)
+
+
+def _beside_hours(hour: str) -> tuple[tuple[re.Pattern[str], Read], ...]:
+    """Return the patterns of hours with their minutes in words before or behind them."""
+    clock = words()["clock"]
+    minutes, behind = r"(?<![\d:.,])(?P<minutes>5|10|20|25)\s", either(clock["behind_hour"])
+    halves = rf"{either(clock['arabic_parts'])}"
+    said = (
+        rf"(?:الساعة\s)?(?P<hour>{either(clock['arabic_hours'])})(?:\s(?P<minutes>{either(clock['arabic_minutes'])}))?"
+    )
+    patterns: tuple[tuple[str, Read], ...] = (
+        (rf"{minutes}(?:{clock['past']})\s{hour}", _minutes_after),
+        (rf"{minutes}(?:{clock['to']})\s{hour}", _minutes_before),
+        (rf"(?<!from ){minutes}to\s{hour}(?=\s(?:{clock['in_day']}))", _minutes_before),
+        (rf"(?<=\b(?:at|by) ){minutes}to\s{hour}", _minutes_before),
+        (
+            rf"(?P<opening>(?<![^\W\d_])(?:{clock['heures_before']})\s){hour}\sheures\s(?P<behind>{behind})(?![^\W\d_])",
+            _behind,
+        ),
+        (
+            rf"(?P<opening>(?<![^\W\d_])(?:{clock['hours_before']})\s?(?<=[\s'])){hour}\s(?P<behind>{behind})(?![^\W\d_])",
+            _behind,
+        ),
+        (rf"(?<![^\W\d_]){said}\s(?P<part>{halves})", _arabic),
+        (rf"(?<![^\W\d_])(?:ال|لل)ساعة\s{said}(?P<part>)", _arabic),
+    )
+    return tuple((re.compile(pattern, re.IGNORECASE), read) for pattern, read in patterns)

@@ -5,7 +5,7 @@ In: a result.  Out: its time zones, and a moment's day and time in them.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from functools import lru_cache
 from itertools import combinations
@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from turnloom.planner.reply.grounding.fields import parts_of
 from turnloom.planner.reply.grounding.figures import Figure, Key
-from turnloom.planner.reply.grounding.lexicon import words
+from turnloom.planner.reply.grounding.lexicon import either, spoken, words
 from turnloom.planner.reply.grounding.places import strings
 
 _MOST = 4
@@ -36,6 +36,27 @@ def keys_in(moment: datetime, zones: Iterable[tzinfo | None]) -> Iterator[Key]:
     if moment.utcoffset() is not None:
         there = moment.astimezone(UTC)
         yield "utc", there.hour, there.minute
+
+
+def clocks_of(figure: Figure, text: str, days: Iterable[date]) -> tuple[Key, ...]:
+    """Return the keys of a time, told by the clocks of a city that a text names, as those of the time in Greenwich."""
+    zones = [ZoneInfo(_cities()[match[0].lower()]) for match in spoken(either(_cities())).finditer(text)]
+    offsets = {datetime(day.year, day.month, day.day, 12, tzinfo=zone).utcoffset() for zone in zones for day in days}
+    keys = (key for key in figure.keys if key[0] == "time")
+    return tuple(
+        ("utc", there.hour, there.minute)
+        for _, hour, minute in keys
+        for offset in offsets
+        if offset is not None and isinstance(hour, int) and isinstance(minute, int)
+        for there in [datetime(2000, 1, 2, hour, minute, tzinfo=UTC) - offset]
+    )
+
+
+@lru_cache
+def _cities() -> dict[str, str]:
+    """Return the time zones of cities, by their names in lower case."""
+    names = (name for name in known_zones() if "/" in name and not name.startswith("Etc/"))
+    return {name.rpartition("/")[2].replace("_", " ").lower(): name for name in sorted(names)}
 
 
 def on_clocks(found: Sequence[Figure], moment: str, path: str) -> Sequence[Figure]:

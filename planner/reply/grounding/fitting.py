@@ -1,0 +1,80 @@
+"""Fitting: of the places that have a value, the one that fits what the sentence says of it."""
+
+from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_beside, is_in
+from turnloom.planner.reply.grounding.context import BOUND, Context, Reason
+from turnloom.planner.reply.grounding.figures import Figure
+from turnloom.planner.reply.grounding.paths import basis_at, basis_of, is_for_one, period_at, role_of_field
+from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places
+from turnloom.planner.reply.grounding.roles import role_of
+
+
+def fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> EvidencePlace | Reason:
+    """Return the first place that fits what the sentence says of a figure, or why none does."""
+    elements = context.elements(figure)
+    if figure.kind in ("link", "phone") and not _have_own(figure, elements, context.evidence.places):
+        elements = frozenset()
+    groups = (elements, context.at(figure), *(context.above.values() if context.sentence.is_item else ()))
+    bound = [place for place in places if all(fits(place, group) for group in groups)]
+    bound = [place for place in bound if not context.evidence.places.is_of_other(place, elements)]
+    bound = bound or [place for place in places if _is_in_own_text(place, figure, elements, context.evidence.places)]
+    on = elements_of(figure, context.sentence, _days_near(figure, context)) if figure.kind in BOUND else frozenset()
+    if on and not _is_of_next_thing(figure, context):
+        on_day = [place for place in bound if place.is_prose or fits(place, on)]
+        bound = on_day if bound else [place for place in places if is_in(place, on)]
+    if figure.kind == "time" and (role := role_of(figure, context.sentence)):
+        bound = [place for place in bound if role_of_field(place.path) in (None, role)]
+    if not bound:
+        return "other"
+    facts = [place for place in bound if not place.is_said]
+    sentence = context.sentence
+    is_asked = figure.kind != "money" or sentence.says_beside("user_figures", figure) or sentence.is_limit(figure)
+    if not facts and not is_asked:
+        return "said"
+    same = of_basis(facts or bound, figure, context)
+    return same[0] if same else "basis"
+
+
+def _is_in_own_text(place: EvidencePlace, figure: Figure, elements: frozenset[Element], places: Places) -> bool:
+    """Return whether a longer text beside the ones that are named has a figure of which those have none."""
+    beside = frozenset(element for element in elements if is_beside(place, element))
+    return place.is_prose and bool(beside) and beside == elements and not _have_own(figure, beside, places)
+
+
+def _days_near(figure: Figure, context: Context) -> list[Mention]:
+    """Return the days behind a figure in its clause, if none is before it there, or else all of its sentence."""
+    start, end = context.sentence.clause(figure.start)
+    inside = [day for day in context.days if start <= day.start < end]
+    return inside if inside and inside[0].start >= figure.end else context.days
+
+
+def _is_of_next_thing(figure: Figure, context: Context) -> bool:
+    """Return whether a thing is named behind the figure before, and no day is: "on Friday A costs 90, and B 120"."""
+    before = [one.end for one in context.sentence.figures if one.kind == figure.kind and one.end <= figure.start]
+    if not before:
+        return False
+    named, days = (
+        [one for one in found if before[-1] <= one.start and one.end <= figure.start]
+        for found in (context.named, context.days)
+    )
+    return bool(named) and not days
+
+
+def of_basis(found: list[EvidencePlace], figure: Figure, context: Context) -> list[EvidencePlace]:
+    """Return the places of what a figure is said to be for: one night or all, a month, one person or all of them."""
+    if figure.kind != "money":
+        return found
+    sentence, basis = context.sentence, context.basis(figure)
+    same = [place for place in found if basis is None or basis_at(place) in (None, basis)]
+    if period := sentence.period(figure):
+        same = [place for place in same if period_at(place) in (None, period)]
+    if sentence.is_for_all(figure):
+        same = [place for place in same if not is_for_one(place.path)]
+    if sentence.is_for_one(figure):
+        same = [place for place in same if is_for_one(place.path) or basis_of(place.path) != "total"]
+    return same
+
+
+def _have_own(figure: Figure, elements: frozenset[Element], places: Places) -> bool:
+    """Return whether some elements have a figure of this kind, so that it cannot be another one's."""
+    keys = (key for key in places.by_key if key[0] == figure.kind)
+    return any(is_in(place, elements) for key in keys for place in places.by_key[key])

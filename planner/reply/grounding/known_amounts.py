@@ -1,0 +1,70 @@
+"""The amounts and counts that arithmetic about a figure may use, and what it gives."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from turnloom.planner.reply.grounding.places import EvidencePlace, Operand
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAmounts:
+    """The amounts and counts that the arithmetic of a sentence may use."""
+
+    amounts: Sequence[Operand]
+    """Every amount that the figure may follow from, in its currency."""
+    told: Sequence[Operand]
+    """The amounts among them that the text states, or that belong to what it names."""
+    things: Sequence[Sequence[Operand]]
+    """The amounts that may be meant by each thing that the sentence names."""
+    fitting: Sequence[Operand]
+    """The amounts but those of other elements than the figure is said of."""
+    references: Sequence[Operand]
+    """The amounts that the user has stated, and the last ones of the text."""
+    limits: Sequence[Operand]
+    """The amounts that the user has stated, if the words beside the figure speak of them."""
+    counts: frozenset[Decimal]
+    """Counts in the sentence."""
+    known_counts: frozenset[Decimal]
+    """Counts in the evidence, such as nights."""
+    is_sum: bool
+    is_difference: bool
+    is_addition: bool
+    is_share: bool
+    parts: frozenset[tuple[Decimal, Decimal]]
+    """Numbers in the sentence of which one is said to be a part of the other: 19 of 25."""
+    percents: frozenset[Decimal]
+    """Percentages in the sentence, and those that its fractions stand for."""
+    known_percents: frozenset[Decimal] = frozenset()
+    """Percentages in the evidence."""
+    stated: frozenset[Decimal] = frozenset()
+    """The values that the text has stated so far."""
+    basis: str | None = None
+    is_of_people: bool = False
+    """Whether the sentence speaks of what each person pays."""
+    is_free: bool = False
+    """Whether any calculation will do, because no source has the value itself."""
+    is_worded: bool = False
+    """Whether the sentence has a word of a calculation."""
+    is_plain: bool = False
+    """Whether the figure is a number without a currency."""
+    is_nightly: bool = False
+    """Whether the words right behind the figure say that it is for a night."""
+    says_nights: bool = False
+    """Whether the sentence says for how many nights it is."""
+    nights: frozenset[Decimal] = frozenset()
+    """The nights of the stays in the evidence."""
+    strange: Sequence[Operand] = ()
+    """The amounts of other elements than the figure is said of: it is no multiple and no share of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A value that follows from others."""
+
+    value: Decimal
+    path: str
+    """The arithmetic over the paths of its sources."""
+    place: EvidencePlace
+    is_share: bool = False
+    may_be_rounded: bool = False

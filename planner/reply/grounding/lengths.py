@@ -1,0 +1,35 @@
+"""Lengths of time: whether one that is said is known, roughly, or the time between two known moments."""
+
+from collections.abc import Callable, Collection
+from decimal import Decimal
+
+from turnloom.planner.reply.grounding.moments import between, lasts
+from turnloom.planner.reply.grounding.places import Places
+from turnloom.planner.reply.grounding.sentences import Sentence
+
+_NEAR_MINUTES, _NEAR_SHARE = Decimal(6), Decimal("0.06")
+"""How far "just under an hour" may be from an hour: so many minutes, or this part of a longer time."""
+
+
+def is_known_length(
+    minutes: Decimal, known: Collection[Decimal], sentence: Sentence, places: Places, is_near: Callable[[Decimal], bool]
+) -> bool:
+    """Return whether a length of time is one of some known ones, or follows from known moments or lengths.
+
+    `is_near` tells whether a known one is what a rounded one means.
+    """
+    if (sentence.says("differences") or sentence.says("longer")) and _is_difference(minutes, places):
+        return True
+    if ("lasts", minutes) in places.by_key or lasts(minutes, places) or between(minutes, sentence, places):
+        return True
+    return any(round(other) == minutes or is_near(other) for other in known)
+
+
+def is_about(said: Decimal, actual: Decimal) -> bool:
+    """Return whether a length of time is roughly another one: "just under an hour", "almost six hours"."""
+    return abs(said - actual) <= max(_NEAR_MINUTES, actual * _NEAR_SHARE)
+
+
+def _is_difference(minutes: Decimal, places: Places) -> bool:
+    lengths = places.values("duration")
+    return minutes in {abs(one - other) for one in lengths for other in lengths}

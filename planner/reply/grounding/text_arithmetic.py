@@ -1,0 +1,62 @@
+"""Arithmetic over what longer texts state, such as passages of documents: which numbers may be compared and added."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import combinations, permutations
+
+from turnloom.planner.reply.grounding.bills import Bill, shared
+from turnloom.planner.reply.grounding.known_amounts import Derived, KnownAmounts
+from turnloom.planner.reply.grounding.places import Operand
+
+_FEW, _MOST = 12, 60
+_LARGE, _THOUSAND = 100, 1000
+
+
+def in_texts(known: KnownAmounts) -> Iterator[Derived]:
+    """Yield what follows from the numbers of longer texts, as far as the words of the sentence let it."""
+    if known.is_difference:
+        yield from _apart(known)
+    if known.is_share:
+        yield from _quotients(known)
+    if known.is_plain:
+        yield from _thousandths(known)
+
+
+def _thousandths(known: KnownAmounts) -> Iterator[Derived]:
+    """Yield the thousandths of numbers of the text: tonnes, of kilograms."""
+    for one in known.told:
+        if one.code is None and one.value > _THOUSAND:
+            yield Derived(one.value / _THOUSAND, f"{one.place.path} / {_THOUSAND}", one.place, may_be_rounded=True)
+
+
+def _quotients(known: KnownAmounts) -> Iterator[Derived]:
+    """Yield what comes on one of the larger numbers of longer texts: rides per bike."""
+    large = [one for one in known.amounts[:_MOST] if one.place.is_prose and one.value > _LARGE]
+    for first, second in permutations(large[:_FEW], 2):
+        if second.code is None and first.value > second.value:
+            path = f"{first.place.path} / {second.place.path}"
+            yield Derived(first.value / second.value, path, first.place, is_share=True, may_be_rounded=True)
+
+
+def _apart(known: KnownAmounts) -> Iterator[Derived]:
+    """Yield the differences of the larger numbers of longer texts in one field: of two years, in a report."""
+    texts: dict[str, list[Operand]] = {}
+    for one in known.amounts:
+        if one.place.is_prose and one.value > _LARGE:
+            texts.setdefault(one.column, []).append(one)
+    for inside in texts.values():
+        for first, second in combinations(sorted(inside, key=lambda one: -one.value)[:_FEW], 2):
+            if first.code == second.code:
+                path = f"{first.place.path} - {second.place.path}"
+                yield Derived(abs(first.value - second.value), path, first.place, may_be_rounded=True)
+
+
+def of_group(value: Decimal, known: KnownAmounts) -> Bill | None:
+    """Return what a group pays by the fares of one longer text, where the text or the user says how many they are."""
+    texts: dict[tuple[str, str], list[Operand]] = {}
+    for one in known.amounts[:_MOST]:
+        if one.place.is_prose and not one.place.is_said and one.code is not None:
+            texts.setdefault((one.place.step, one.place.path), []).append(one)
+    counts = known.counts | known.known_counts
+    found = (shared(value, fares, counts) for fares in texts.values() if len(fares) > 1)
+    return next(filter(None, found), None)
