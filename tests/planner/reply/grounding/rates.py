@@ -33,6 +33,8 @@ FRESH = SCENES / "fresh"
 """Scenes that were written to estimate how the rules do on replies that they were not made for."""
 OTHERS = SCENES / "others"
 """Scenes that several writers made who knew nothing of the rules, mostly over tools that declare nothing."""
+SHIPPED = SCENES / "shipped"
+"""Scenes of other writers over results of the shipped assistants, in the kinds and numbers of a review's set."""
 NOW = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
 _CHOICE = re.compile(r"\{([^{}]*)\}")
 
@@ -139,6 +141,6 @@ def _plain(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    for scenes in (SCENES, FRESH, OTHERS):
+    for scenes in (SCENES, FRESH, SHIPPED, OTHERS):
         found = wrong(scenes) if "-v" in sys.argv else []
         sys.stdout.write("\n".join([f"{scenes.name}:", table(scenes), *found, "\n"]))

@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from tests.planner.reply.grounding.rates import FRESH, OTHERS, Case, cases, judge
+from tests.planner.reply.grounding.rates import FRESH, OTHERS, SHIPPED, Case, cases, judge
 
 MOST_REFUSED = 0.03
 FEWEST_CAUGHT = 0.9
@@ -62,3 +62,13 @@ def test_replies_of_other_writers_fare_no_worse_than_so_far() -> None:
 
     assert len(refused) < MOST_REFUSED_OTHERS * (len(others) - len(caught))
     assert sum(caught) >= FEWEST_CAUGHT_OTHERS * len(caught)
+
+
+def test_replies_over_the_shipped_assistants_fare_well() -> None:
+    """Of other writers' replies, fewer than 5 % of the right ones are refused, and four of five altered ones."""
+    shipped = [(case, judge(case)) for case in cases(SHIPPED, every=4)]
+    refused = [case.text for case, good in shipped if case.is_right and not good]
+    caught = [good for case, good in shipped if not case.is_right]
+
+    assert len(refused) < MOST_REFUSED_FRESH * (len(shipped) - len(caught)), refused
+    assert sum(caught) >= FEWEST_CAUGHT_FRESH * len(caught)
