@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
+from decimal import Decimal
 
 from turnloom.planner.reply.grounding.days import implied
 from turnloom.planner.reply.grounding.figures import Figure
@@ -64,11 +65,14 @@ def _is_part_of_day(before: str) -> bool:
 def miscounted(sentence: Sentence, counted: Iterable[Figure], today: date) -> Iterator[Figure]:
     """Yield the number of days "from today" that does not lead to the only date of its sentence."""
     dates = [one for one in sentence.figures if one.kind == "date"]
-    numbers = [one for one in counted if one.keys[0][:2] == ("count", "day")]
-    if len(dates) == len(numbers) == 1 and dates[0].keys and _FROM_TODAY.match(sentence.whole, numbers[0].end):
-        day = today + timedelta(days=int(str(numbers[0].keys[0][-1])))
-        if set(implied(day)).isdisjoint(dates[0].keys):
-            yield numbers[0]
+    found = [(one, one.keys[0][-1]) for one in counted if one.keys[0][:2] == ("count", "day")]
+    numbers = [(one, int(value)) for one, value in found if isinstance(value, Decimal) and value == int(value)]
+    if len(dates) != 1 or len(numbers) != 1 or not dates[0].keys:
+        return
+    [(figure, days)] = numbers
+    is_other = set(implied(today + timedelta(days=days))).isdisjoint(dates[0].keys)
+    if is_other and _FROM_TODAY.match(sentence.whole, figure.end):
+        yield figure
 
 
 def _named_before(sentence: Sentence, figure: Figure, today: date) -> date | None:

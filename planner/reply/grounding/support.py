@@ -86,7 +86,12 @@ def value_of(figure: Figure) -> Decimal | None:
 
 
 def code_of(figure: Figure, places: Places | None = None) -> str | None:
-    """Return the currency of an amount, the one that `places` have it in if any; `%` for a percentage."""
+    """Return the currency of an amount, the one that `places` have it in if any; `%` for a percentage.
+
+    None if it has none, or two that contradict each other.
+    """
+    if not figure.keys:
+        return None
     key = next((key for key in figure.keys if places and places.of((key,))), figure.keys[0])
     return "%" if figure.kind == "percent" else str(key[2]) if key[0] == "money" and key[2] else None
 

@@ -13,6 +13,7 @@ PIECES = st.sampled_from(
         "25:99|24:00|7:30 pm|noon|Monday|am Dienstag|$12.50|12,50 €|€0|0 USD|one euro|1.234.567,89|100%|"
         "a third of October|half|-5|00|3 rooms|no rooms|two of the three|is cheaper than|instead of|rose by|"
         "so|more than|in total|per night|for 0 nights|not refundable|booked|I've sent it|https://a.b/c|a@b.c|"
+        "tomorrow|1.5 days from today|on the twenty-seventh|£5 EUR|5億3,000万円|千二百円|ألف وثلاثمئة|ten to six|"
         '+1 555 0100|1e400|NaN|∞|½|²|二十|שלושה|ثلاثة|⏎|.|,|:|(|)|{|"|null'
     ).split("|")
 )

@@ -132,3 +132,8 @@ def test_a_percentage_is_that_of_what_is_used() -> None:
 
     assert refused("You've used 8.4 of your 10 GB, that's 84%.", plan) == []
     assert refused("You've used 8.4 of your 10 GB, that's 86%.", plan) == ["86%"]
+
+
+def test_an_amount_in_two_currencies_is_no_part_of_a_total() -> None:
+    """It is refused, and the amounts beside it are judged."""
+    assert refused("That is 10 EUR: 4 EUR, £5 EUR and 1 EUR.", {"a": {"price": 4, "currency": "EUR"}}) != []
