@@ -35,9 +35,11 @@ def find_assertions(text: str) -> Iterator[Figure]:
             continue
         words = clause[0][:_LONGEST]
         for begin, part in statements(words):
-            topic = _topic(part) or (topic if _search(_words()["goes_on"], part[:_LONGEST_START]) else None)
+            continues = not in_condition and _search(_words()["goes_on"], part[:_LONGEST_START])
+            topic = _topic(part) or (topic if continues else None)
             is_of_all = _search(_words()["costs_next"], part[:_LONGEST_START]) is not None
-            yield from _at(clause.start() + begin, "flag", _flags(part, None if is_of_all else topic))
+            is_open = is_of_all or _is_condition(part)
+            yield from _at(clause.start() + begin, "flag", _flags(part, None if is_open else topic))
         if spoken(_words()["first_person_did"]).match(words.lstrip()):
             in_condition = False
         in_condition = in_condition or is_conditional(words)
@@ -128,6 +130,12 @@ def is_of_price(clause: str, place: int) -> bool:
 def is_conditional(clause: str) -> bool:
     """Return whether a clause is a condition."""
     return _search(_words()["subordinate"], clause) is not None
+
+
+def _is_condition(part: str) -> bool:
+    """Return whether a statement is a condition as a whole, such as "if breakfast is not included"."""
+    opening = spoken(_words()["subordinate"]).match(part.lstrip())
+    return opening is not None or spoken(_words()["conditions_behind"]).search(part) is not None
 
 
 def _topic(text: str) -> str | None:

@@ -17,7 +17,7 @@ _MOST_BILLS = 1500
 _MOST_FACTORS = 6
 _MOST_FARES, _LARGEST_GROUP = 5, 9
 _CENTS = 100
-_CHANCE = 0.35
+_CHANCE, _CHANCE_OF_FARES = 0.35, 0.5
 """The largest share of the neighbours of a value that may be found too."""
 
 
@@ -78,7 +78,7 @@ def shared(value: Decimal, fares: Sequence[Operand], counts: Iterable[Decimal]) 
                 parts = ((pair[0], first), (pair[1], second), *(((more, 1),) if more else ()))
                 bill = Bill(sum((one.value * count for one, count in parts), Decimal()), parts)
                 reached.setdefault(bill.value, bill)
-    is_chance = sum(other in reached for other in neighbours(value)) > _CHANCE * len(neighbours(value))
+    is_chance = sum(other in reached for other in neighbours(value)) > _CHANCE_OF_FARES * len(neighbours(value))
     return None if is_chance else reached.get(value)
 
 

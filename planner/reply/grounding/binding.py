@@ -172,10 +172,9 @@ def is_in_one_statement(figure: Figure, sentence: Sentence, named: list[Mention]
 @lru_cache
 def _next_statement() -> re.Pattern[str]:
     """Return the pattern of what separates a figure from a name that the next one is said of: "120, and parking 50"."""
-    return re.compile(
-        rf";\s|[,\u060c\u061b]\s(?:(?:{either(map(re.escape, words()['list_joints']))})\s|[\u05d5\u0648])|\u3001",
-        re.IGNORECASE,
-    )
+    joints = either(map(re.escape, words()["list_joints"]))
+    listed = rf"[,\u060c\u061b]\s(?:(?:{joints})\s|[\u05d5\u0648])|\u3001"
+    return re.compile(rf";\s|,?\s(?:{words()['clause_joints']})\s|{listed}", re.IGNORECASE)
 
 
 def elements_of_claim(claim: Figure, sentence: Sentence, named: list[Mention]) -> frozenset[Element]:

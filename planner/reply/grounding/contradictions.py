@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import partial
 
 from turnloom.planner.reply.grounding.arithmetic import is_rounded
-from turnloom.planner.reply.grounding.assertions import goes_on
+from turnloom.planner.reply.grounding.assertions import goes_on, is_denied
 from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_in
 from turnloom.planner.reply.grounding.context import Context, Reason
 from turnloom.planner.reply.grounding.deeds import is_done
@@ -26,7 +26,7 @@ _ONE_OF_THEM: Key = ("count", "item", Decimal(1))
 """What "one hotel" says: little."""
 _FACTORS = ("item", "guest", "adult", "night")
 """Units that a total is a multiple by: for each of two passengers, two bags."""
-_MEASURES = frozenset({"star", "degree", "metre", "kilometre"})
+_MEASURES = frozenset({"star", "degree", "area", "metre", "kilometre"})
 """Units that no total is a multiple by."""
 _HOUR = 60
 _DAYS_OF = {"day": 1, "week": 7}
@@ -56,7 +56,7 @@ def contradiction(claim: Figure, context: Context, derived: Mapping[int, str]) -
         "label": lambda: _is_mislabelled(claim, context, derived),
         # When a place is open is seldom a date.
         "weekday": lambda: (
-            not (sentence.says("opening_words") or _is_of_date(claim, sentence))
+            not (sentence.says("opening_words") or _is_of_date(claim, sentence) or _is_denied(claim, sentence))
             and _has_others_only(claim, context, derived)
         ),
     }
@@ -75,6 +75,11 @@ def _of_assertion(claim: Figure, context: Context) -> Reason | None:
         return "policy" if denies(claim, context) else None
     is_open = sentence.is_question and not _NEXT_CLAUSE.search(sentence.whole, claim.end, sentence.end)
     return None if is_open or is_done(claim, context) else "deed"
+
+
+def _is_denied(claim: Figure, sentence: Sentence) -> bool:
+    """Return whether a clause says of a day that there is nothing: "nothing was proposed for Monday"."""
+    return is_denied(sentence.whole[slice(*sentence.clause(claim.start))])
 
 
 def _is_of_date(claim: Figure, sentence: Sentence) -> bool:
@@ -163,7 +168,7 @@ def _has_others_only(claim: Figure, context: Context, derived: Mapping[int, str]
         return False
     if key[0] == "duration":
         near = partial(_is_near, value, direction)
-        is_known = is_known_length(value, known, sentence, places, near)
+        is_known = is_known_length(value, known, context, near)
         is_factor = _is_factor(value, derived) or _is_factor(value / _HOUR, derived)
         return bool(known) and not (is_known or is_factor or _follows(value, known, context))
     return bool(known) and not (
@@ -184,7 +189,9 @@ def _is_beside_the_point(
     """Return whether a number counts something else than the fields of its unit do."""
     match claim.keys[0][1]:
         case "item":  # how often something happens is no length of a list
-            return value in places.small and sentence.whole[claim.start : claim.end].endswith("times")
+            return value in places.small | places.said_counts and sentence.whole[claim.start : claim.end].endswith(
+                "times"
+            )
         case "guest":  # "about 400 people" of 412 employees
             return claim.start in derived
         case "left":  # some of a list

@@ -124,6 +124,9 @@ def _durations() -> tuple[re.Pattern[str], ...]:
     return (
         re.compile(rf"{hours}(?:時間|시간)(?P<and_half>半|반)"),
         re.compile(rf"{hours}\s?h\s?(?P<bare>[0-5]\d)(?!\d)", re.IGNORECASE),
+        re.compile(
+            rf"{hours}\s(?:hours|heures|horas|ore|stunden|uur)\s(?P<bare>[0-5]\d)(?=[.,;)](?!\d)|$)", re.IGNORECASE
+        ),
         re.compile(rf"{hours}\s?(?P<of_day>h)(?![^\W_])(?!\s\d)", re.IGNORECASE),
         re.compile(
             rf"{hours}(?P<half_more>(?: and a half|½))?[\s-]?(?:{hour}){_END}"

@@ -3,21 +3,25 @@
 from collections.abc import Callable, Collection
 from decimal import Decimal
 
-from turnloom.planner.reply.grounding.moments import between, lasts
+from turnloom.planner.reply.grounding.context import Context
+from turnloom.planner.reply.grounding.moments import between, lasts, minute_of
 from turnloom.planner.reply.grounding.places import Places
-from turnloom.planner.reply.grounding.sentences import Sentence
 
-_NEAR_MINUTES, _NEAR_SHARE = Decimal(6), Decimal("0.06")
+_DAY = 24 * 60
+_NEAR_MINUTES, _NEAR_SHARE = Decimal(10), Decimal("0.06")
 """How far "just under an hour" may be from an hour: so many minutes, or this part of a longer time."""
 
 
 def is_known_length(
-    minutes: Decimal, known: Collection[Decimal], sentence: Sentence, places: Places, is_near: Callable[[Decimal], bool]
+    minutes: Decimal, known: Collection[Decimal], context: Context, is_near: Callable[[Decimal], bool]
 ) -> bool:
     """Return whether a length of time is one of some known ones, or follows from known moments or lengths.
 
     `is_near` tells whether a known one is what a rounded one means.
     """
+    sentence, places = context.sentence, context.evidence.places
+    if _is_from_now(minutes, context):
+        return True
     if (sentence.says("differences") or sentence.says("longer")) and _is_difference(minutes, places):
         return True
     if ("lasts", minutes) in places.by_key or lasts(minutes, places) or between(minutes, sentence, places):
@@ -28,6 +32,13 @@ def is_known_length(
 def is_about(said: Decimal, actual: Decimal) -> bool:
     """Return whether a length of time is roughly another one: "just under an hour", "almost six hours"."""
     return abs(said - actual) <= max(_NEAR_MINUTES, actual * _NEAR_SHARE)
+
+
+def _is_from_now(minutes: Decimal, context: Context) -> bool:
+    """Return whether a length of time leads from now to a time that the sentence states."""
+    now = context.evidence.now
+    times = (key for one in context.sentence.figures if one.kind == "time" for key in one.keys if key[0] == "time")
+    return any((minute_of(key) - now.hour * 60 - now.minute) % _DAY == minutes for key in times)
 
 
 def _is_difference(minutes: Decimal, places: Places) -> bool:

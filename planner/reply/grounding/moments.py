@@ -118,8 +118,8 @@ def later_time(figure: Figure, lengths: set[Decimal], places: Places, role: Role
             beside = _beside(found[0], known) if is_begun else ()
             ends = role_of_field(found[0].path) == "end"
             for minutes in (*beside, *(length for length in said if not (ends and length > 0))):
-                reached[(_minute(key) + minutes) % _DAY] = found[0], minutes
-    for wanted in (_minute(key) for key in figure.keys if key[0] == "time"):
+                reached[(minute_of(key) + minutes) % _DAY] = found[0], minutes
+    for wanted in (minute_of(key) for key in figure.keys if key[0] == "time"):
         if wanted in reached and (reached[wanted][1] in said or _is_no_chance(wanted, reached)):
             place, minutes = reached[wanted]
             return replace(place, path=f"{place.path} {minutes:+} min")
@@ -136,7 +136,7 @@ def of_clock(key: Key) -> tuple[int, ...]:
     return ()
 
 
-def _minute(key: Key) -> int:
+def minute_of(key: Key) -> int:
     """Return the minute of the day of a time."""
     _, hour, minute = key
     assert isinstance(hour, int)
@@ -168,8 +168,8 @@ def _is_no_chance(said: int, reached: Container[int]) -> bool:
 
 def between(minutes: Decimal, sentence: Sentence, places: Places) -> bool:
     """Return whether a length of time is that between a time of the sentence and another one that is known."""
-    said = {_minute(key) for figure in sentence.figures for key in figure.keys if key[0] == "time"}
-    known = {_minute(key) for key in places.by_key if key[0] == "time"} | said
+    said = {minute_of(key) for figure in sentence.figures for key in figure.keys if key[0] == "time"}
+    known = {minute_of(key) for key in places.by_key if key[0] == "time"} | said
     return any(
         (other - one) % _DAY in (int(minutes), _DAY - int(minutes)) and not _are_apart(one, other, places)
         for one in said
@@ -184,7 +184,7 @@ def _are_apart(one: int, other: int, places: Places) -> bool:
 
 def lasts(minutes: Decimal, places: Places) -> bool:
     """Return whether a length of time is that between two known times, or the sum or the difference of two lengths."""
-    times = sorted({_minute(key) for key in places.by_key if key[0] == "time"})[:_MOST_TIMES]
+    times = sorted({minute_of(key) for key in places.by_key if key[0] == "time"})[:_MOST_TIMES]
     lengths = sorted(places.values("duration"))[:_MOST_LENGTHS]
     reached = {(second - first) % _DAY for first in times for second in times if not _are_apart(first, second, places)}
     reached |= {int(apart) for one in lengths for other in lengths for apart in (one + other, abs(one - other))}

@@ -37,14 +37,26 @@ _CJK = re.compile(
     r"(?P<half>午前|午後|오전|오후|朝|夜|夕方|晩|深夜)?\s?(?<![\d.,:])(?P<hour>[01]?\d|2[0-4])\s?[時시点](?![間간])"
     r"(?:\s?(?:(?P<minute>[0-5]?\d)\s?[分분]|(?P<half_past>半|반)))?"
 )
+_LONGEST_RANGE = 14
 _QUARTERS = {"half_past": 30, "half_to": -30, "quarter_past": 15, "quarter_to": -15}
 """Words of `words.yaml` before an hour, and the minutes that they add to it."""
 
 Read = Callable[[re.Match[str]], tuple[Key, ...]]
 
 
+_AFTERNOON_RANGE = re.compile(
+    r"(?<=から)(?P<hour>[1-9]|1[01])時(?:(?P<minute>[0-5]?\d)分|(?P<half_past>半))?",
+)
+_AFTERNOON = re.compile(r"午後\s?\d{1,2}時(?:\d{1,2}分|半)?から$")
+"""What makes the end of a range one of the afternoon, too."""
+
+
 def find_times(text: str) -> Iterator[Figure]:
     """Find times of day."""
+    for match in _AFTERNOON_RANGE.finditer(text):
+        if _AFTERNOON.search(text, max(0, match.start() - _LONGEST_RANGE), match.start()):
+            minute = 30 if match["half_past"] else int(match["minute"] or 0)
+            yield Figure("time", match.start(), match.end(), (("time", int(match["hour"]) + 12, minute),))
     for pattern, read in _patterns():
         for match in pattern.finditer(text):
             start = match.end("opening") if "opening" in pattern.groupindex else match.start()

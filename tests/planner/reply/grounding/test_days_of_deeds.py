@@ -58,3 +58,15 @@ def test_what_was_done_may_be_said_of_its_day(reply: str) -> None:
 def test_another_day_is_refused(reply: str) -> None:
     """A proposal that was not confirmed, and a day that is not so many days from now."""
     assert _refused(reply) != []
+
+
+def test_how_long_it_is_from_now_may_be_said() -> None:
+    """The user's clock shows 09:30."""
+    assert _refused("The proposals expire at 16:00, so in six and a half hours from now.") == []
+    assert _refused("The proposals expire at 16:00, so in five hours from now.") != []
+
+
+def test_a_day_without_anything_may_be_named() -> None:
+    """A weekday that no result has is only denied."""
+    assert _refused("Nothing was proposed for Wednesday.") == []
+    assert _refused("The other slot is on Wednesday.") != []

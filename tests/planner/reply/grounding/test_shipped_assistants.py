@@ -156,3 +156,20 @@ def test_times_in_words_need_their_source(text: str, time: str) -> None:
 
     assert refused(text, {"at": time}, *others) == []
     assert refused(text, {"at": "17:20"}, *others) != []
+
+
+@pytest.mark.parametrize(
+    "reply", ["If breakfast is not included, it costs 15 GBP.", "朝食が含まれない場合は、15 GBPです。"]
+)
+def test_a_condition_denies_nothing(reply: str) -> None:
+    """It says what holds otherwise, before it or behind it."""
+    assert refused(reply, {"breakfast_included": True, "otherwise": "15 GBP"}) == []
+
+
+def test_an_area_is_no_length() -> None:
+    """Square metres are not compared with the metres to the beach."""
+    room = {"area_sqm": 41, "metres_to_beach": 200}
+
+    assert refused("It has 41 m² and is 200 m from the beach.", room) == []
+    assert refused("It has 41 square metres.", room) == []
+    assert refused("It has 44 m².", room) != []
