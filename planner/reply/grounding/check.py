@@ -140,9 +140,12 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
         told.extend(operand for figure in sentence.figures for operand in _stated(figure, evidence))
         inside = [claim for claim in claimed if sentence.start <= claim.start < sentence.end]
         lengths, nights = _stated_of(inside, ("duration",)), _stated_of(inside, ("count", "night"))
-        days = [one for one in (*sentence.figures, *inside) if one.kind in ("date", "weekday")]
-        days = sorted([*days, *in_words(sentence, evidence.now.date())], key=lambda day: day.start)
-        dates, weekdays = dated(days, evidence.places), [one for one in inside if one.kind == "weekday"]
+        relative = list(in_words(sentence, evidence.now.date()))
+        days = [one for one in (*sentence.figures, *inside, *relative) if one.kind in ("date", "weekday")]
+        dates, weekdays = (
+            dated(sorted(days, key=lambda day: day.start), evidence.places),
+            [one for one in inside if one.kind == "weekday"],
+        )
         here = mentions(sentence, evidence.places) or of_columns(sentence, evidence.places)
         named = here or named
         above = lists_of(here) if not sentence.is_item else above | lists_of(here)
@@ -155,7 +158,7 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
             yield figure, place
             if isinstance(place, EvidencePlace):
                 derived[figure.start] = place.path
-        yield from ((figure, "no_source") for figure in _inconsistent(context, inside))
+        yield from ((figure, "no_source") for figure in _inconsistent(context, inside, relative))
         yield from _contradicted(_without_counted(inside, evidence), context, derived)
         listed.extend(offers_named(sentence, here, evidence.places))
 
@@ -182,7 +185,7 @@ def _contradicted(
             yield claim, reason
 
 
-def _inconsistent(context: Context, claimed: Sequence[Figure]) -> Iterator[Figure]:
+def _inconsistent(context: Context, claimed: Sequence[Figure], relative: Sequence[Figure]) -> Iterator[Figure]:
     """Yield the figures of a sentence that cannot be right beside others of it."""
     known = context.evidence.places.operands.values()
     yield from unrelated(context.sentence)
@@ -192,7 +195,7 @@ def _inconsistent(context: Context, claimed: Sequence[Figure]) -> Iterator[Figur
     yield from miscompared(context)
     yield from misnamed(context.sentence, context.evidence.now.date())
     yield from miscounted(context.sentence, claimed, context.evidence.now.date())
-    yield from misdated(context.sentence, context.evidence.places, context.evidence.now.date())
+    yield from misdated(context.sentence, relative, context.evidence.places)
 
 
 def _without_counted(claimed: Sequence[Figure], evidence: Evidence) -> list[Figure]:

@@ -7,7 +7,6 @@ a tool that succeeded declares it, or a result names it.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import partial
 
 from turnloom.planner.reply.grounding.arithmetic import is_rounded
 from turnloom.planner.reply.grounding.assertions import goes_on, is_denied
@@ -15,12 +14,12 @@ from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits,
 from turnloom.planner.reply.grounding.context import Context, Reason
 from turnloom.planner.reply.grounding.deeds import is_done
 from turnloom.planner.reply.grounding.figures import Figure, Key
-from turnloom.planner.reply.grounding.lengths import is_about, is_known_length
+from turnloom.planner.reply.grounding.lengths import is_known_length
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.moments import days_apart, of_clock
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.policies import denies
-from turnloom.planner.reply.grounding.sentences import Direction, Sentence
+from turnloom.planner.reply.grounding.sentences import Sentence
 
 _ONE_OF_THEM: Key = ("count", "item", Decimal(1))
 """What "one hotel" says: little."""
@@ -167,8 +166,7 @@ def _has_others_only(claim: Figure, context: Context, derived: Mapping[int, str]
     if _is_beside_the_point(claim, value, sentence, places, derived):
         return False
     if key[0] == "duration":
-        near = partial(_is_near, value, direction)
-        is_known = is_known_length(value, known, context, near)
+        is_known = is_known_length(value, known, context, direction)
         is_factor = _is_factor(value, derived) or _is_factor(value / _HOUR, derived)
         return bool(known) and not (is_known or is_factor or _follows(value, known, context))
     return bool(known) and not (
@@ -177,10 +175,6 @@ def _has_others_only(claim: Figure, context: Context, derived: Mapping[int, str]
         or _is_sum(key, places)
         or _follows(value, known, context)
     )
-
-
-def _is_near(value: Decimal, direction: Direction | None, other: Decimal) -> bool:
-    return direction is not None and (is_about(value, other) or is_rounded(value, other, direction))
 
 
 def _is_beside_the_point(

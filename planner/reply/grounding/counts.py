@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from turnloom.planner.reply.grounding.figures import Figure, Key
-from turnloom.planner.reply.grounding.lexicon import either, spoken, words
+from turnloom.planner.reply.grounding.lexicon import either, in_lower_case, spoken, words
 from turnloom.planner.reply.grounding.numerals import in_digits
 
 _SMALL = re.compile(r"(?<![\d.,:/-])\d{1,2}(?![\d.,:/]\d|\d|\s?[%€$₪£])")
@@ -65,7 +65,7 @@ def find_durations(text: str) -> Iterator[Figure]:
     for match in _hour_and_minutes().finditer(text):
         yield Figure("duration", match.start(), match.end(), (("duration", 60 + Decimal(match["minutes"])),))
     for match in _phrases().finditer(text):
-        minutes = words()["duration_phrases"][match[0].lower()]
+        minutes = words()["duration_phrases"][in_lower_case(match[0])]
         yield Figure("duration", match.start(), match.end(), (("duration", Decimal(minutes)),))
     for pattern in _durations():
         for match in pattern.finditer(text):

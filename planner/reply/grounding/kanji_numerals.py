@@ -1,20 +1,20 @@
-"""Read the numbers of East Asia: in their own signs, and in digits with two scales, such as 5\u51043,000\u4e07."""
+"""Read the numbers of East Asia: in their own signs, and in digits with two scales, such as 5億3,000万."""
 
 import re
 from collections.abc import Iterator
 
-_SCALES = {"\u5104": 10**8, "\u4ebf": 10**8, "\u4e07": 10**4, "\u842c": 10**4, "\u5343": 1000}
+_SCALES = {"億": 10**8, "亿": 10**8, "万": 10**4, "萬": 10**4, "千": 1000}
 _SCALED = re.compile(
-    r"(?<![\d.,])(?P<first>\d[\d,]{0,6})(?P<scale>[\u5104\u4ebf\u4e07\u842c])"
-    r"(?P<rest>\d[\d,]{0,6})(?P<next>[\u4e07\u842c\u5343])?(?![\d.,])"
+    r"(?<![\d.,])(?P<first>\d[\d,]{0,6})(?P<scale>[億亿万萬])"
+    r"(?P<rest>\d[\d,]{0,6})(?P<next>[万萬千])?(?![\d.,])"
 )
 """Digits with their ten thousands, or hundred millions, apart."""
-_DIGITS = {sign: value for value, sign in enumerate("\u3007\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d")}
-_UNITS = {"\u5341": 10, "\u767e": 100, "\u5343": 1000}
-_TEN_THOUSAND = "\u4e07"
+_DIGITS = {sign: value for value, sign in enumerate("〇一二三四五六七八九")}
+_UNITS = {"十": 10, "百": 100, "千": 1000}
+_TEN_THOUSAND = "万"
 _WORDED = re.compile(
-    rf"(?<![{''.join(_DIGITS)}\u5341\u767e\u5343\u4e07\d])(?P<number>[{''.join(_DIGITS)}\u5341\u767e\u5343\u4e07]{{1,9}})"
-    r"(?=\u5186|\u5143|\u30c9\u30eb|\u30e6\u30fc\u30ed|\u30d0\u30fc\u30c4|\u30dd\u30f3\u30c9|\u30a6\u30a9\u30f3|\u4eba|\u540d|\u6cca|\u5ba4|\u3064\u661f|\u6642|\u30e1\u30fc\u30c8\u30eb|\u5ea6|\u5e73\u65b9)"
+    rf"(?<![{''.join(_DIGITS)}十百千万\d])(?P<number>[{''.join(_DIGITS)}十百千万]{{1,9}})"
+    r"(?=円|元|ドル|ユーロ|バーツ|ポンド|ウォン|人|名|泊|室|つ星|時|メートル|度|平方)"
 )
 """A number in signs before a currency or another word for what it counts."""
 

@@ -1,11 +1,13 @@
 """Lengths of time: whether one that is said is known, roughly, or the time between two known moments."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from decimal import Decimal
 
+from turnloom.planner.reply.grounding.arithmetic import is_rounded
 from turnloom.planner.reply.grounding.context import Context
 from turnloom.planner.reply.grounding.moments import between, lasts, minute_of
 from turnloom.planner.reply.grounding.places import Places
+from turnloom.planner.reply.grounding.sentences import Direction
 
 _DAY = 24 * 60
 _NEAR_MINUTES, _NEAR_SHARE = Decimal(10), Decimal("0.06")
@@ -13,11 +15,11 @@ _NEAR_MINUTES, _NEAR_SHARE = Decimal(10), Decimal("0.06")
 
 
 def is_known_length(
-    minutes: Decimal, known: Collection[Decimal], context: Context, is_near: Callable[[Decimal], bool]
+    minutes: Decimal, known: Collection[Decimal], context: Context, direction: Direction | None
 ) -> bool:
     """Return whether a length of time is one of some known ones, or follows from known moments or lengths.
 
-    `is_near` tells whether a known one is what a rounded one means.
+    `direction`: how it is rounded, if it is.
     """
     sentence, places = context.sentence, context.evidence.places
     if _is_from_now(minutes, context):
@@ -26,10 +28,13 @@ def is_known_length(
         return True
     if ("lasts", minutes) in places.by_key or lasts(minutes, places) or between(minutes, sentence, places):
         return True
-    return any(round(other) == minutes or is_near(other) for other in known)
+    return any(
+        round(other) == minutes or (direction and (_is_about(minutes, other) or is_rounded(minutes, other, direction)))
+        for other in known
+    )
 
 
-def is_about(said: Decimal, actual: Decimal) -> bool:
+def _is_about(said: Decimal, actual: Decimal) -> bool:
     """Return whether a length of time is roughly another one: "just under an hour", "almost six hours"."""
     return abs(said - actual) <= max(_NEAR_MINUTES, actual * _NEAR_SHARE)
 

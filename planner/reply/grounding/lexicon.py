@@ -29,6 +29,8 @@ _LETTER = r"[^\W\d_\u2e80-\uffef]"
 """A letter of a script that puts blanks between words, unlike those of East Asia. A pattern that ignores case needs
 `(?-i:…)` around it: to fold the range takes a hundred times as long as the rest of a pattern."""
 _SHORTEST_IN_FULL = 5
+_SAME_LETTERS = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"})
+"""Letters that are equal to ASCII ones where case is ignored, whatever they are in lower case."""
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
@@ -86,6 +88,11 @@ def currency_codes(written: str) -> frozenset[str]:
     spelt = words()["currency_words"].items()
     named = (codes for pattern, codes in spelt if re.fullmatch(pattern, written, re.IGNORECASE))
     return frozenset(next(named, "").split())
+
+
+def in_lower_case(text: str) -> str:
+    """Return a text as a pattern that ignores case compares it: "\u0130stanbul" has the letters of "istanbul"."""
+    return text.translate(_SAME_LETTERS).lower()
 
 
 def either(texts: Iterable[str]) -> str:

@@ -194,14 +194,14 @@ class Places:
         step, turn, path = element
         return self.lists.get((step, turn, path.rpartition("[")[0]), set()) - {element}
 
-    def learn(self, at: Element, fields: Mapping[str, Any]) -> None:
+    def learn(self, at: Element, fields: dict[str, Any]) -> None:
         """Learn the names of an object that is no element of a list, and the places that a whole result is about."""
         path = at[2]
         if "[" not in path:
             known = (value for key, value in fields.items() if key in words()["whole_places"])
             spelt = (value for value in known if isinstance(value, str))
             self.everywhere.update(word.lower() for value in spelt for word in value.split())
-        if path and not path.endswith("]") and (names := names_in(dict(fields))):
+        if path and not path.endswith("]") and (names := names_in(fields)):
             self.alone[at] = frozenset(map(str.lower, names))
 
     def is_of_other(self, place: EvidencePlace, elements: frozenset[Element]) -> bool:

@@ -27,9 +27,9 @@ def misnamed(sentence: Sentence, today: date) -> Iterator[Figure]:
                 yield figure
 
 
-def misdated(sentence: Sentence, places: Places, today: date) -> Iterator[Figure]:
-    """Yield the words such as "tomorrow" beside a time that results have on other days only."""
-    for day in in_words(sentence, today):
+def misdated(sentence: Sentence, named: Iterable[Figure], places: Places) -> Iterator[Figure]:
+    """Yield the words such as "tomorrow", from `in_words`, beside a time that results have on other days only."""
+    for day in named:
         start, end = sentence.clause(day.start)
         times = [one for one in sentence.figures if one.kind == "time" and start <= one.start < end]
         known = {there for one in times for place in places.of(one.keys) for there in _days_at(place, places)}

@@ -10,10 +10,10 @@ from turnloom.planner.reply.grounding.binding import Mention, fits, is_in, is_in
 from turnloom.planner.reply.grounding.context import Context, Reason
 from turnloom.planner.reply.grounding.exchange import exchanged
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
-from turnloom.planner.reply.grounding.fitting import fitting, of_basis
 from turnloom.planner.reply.grounding.known_amounts import Derived, KnownAmounts
 from turnloom.planner.reply.grounding.moments import TODAY, later_day, later_time, next_day
 from turnloom.planner.reply.grounding.percentages import derive_percent
+from turnloom.planner.reply.grounding.place_selection import of_basis, select_place
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Operand, Places
 from turnloom.planner.reply.grounding.relevance import things_named
 from turnloom.planner.reply.grounding.roles import role_of
@@ -36,7 +36,7 @@ def support(figure: Figure, context: Context) -> EvidencePlace | Reason:
         places = [place for place in places if place.path != TODAY]
     reason: Reason = "personal" if figure.kind in PERSONAL else "no_source"
     if places:
-        found = fitting(places, figure, context)
+        found = select_place(places, figure, context)
         if isinstance(found, EvidencePlace):
             return found
         reason = found

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from turnloom.planner.reply.grounding.figures import Figure, Key
-from turnloom.planner.reply.grounding.lexicon import either, words
+from turnloom.planner.reply.grounding.lexicon import either, in_lower_case, words
 
 _TIME = re.compile(
     r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::[0-5]\d)?(?!\d|:\d)"
@@ -38,25 +38,16 @@ _CJK = re.compile(
     r"(?:\s?(?:(?P<minute>[0-5]?\d)\s?[分분]|(?P<half_past>半|반)))?"
 )
 _LONGEST_RANGE = 14
+_AFTERNOON = re.compile(r"午後\s?\d{1,2}時(?:\d{1,2}分|半)?から$")
+"""What makes the end of a range one of the afternoon, too."""
 _QUARTERS = {"half_past": 30, "half_to": -30, "quarter_past": 15, "quarter_to": -15}
 """Words of `words.yaml` before an hour, and the minutes that they add to it."""
 
 Read = Callable[[re.Match[str]], tuple[Key, ...]]
 
 
-_AFTERNOON_RANGE = re.compile(
-    r"(?<=から)(?P<hour>[1-9]|1[01])時(?:(?P<minute>[0-5]?\d)分|(?P<half_past>半))?",
-)
-_AFTERNOON = re.compile(r"午後\s?\d{1,2}時(?:\d{1,2}分|半)?から$")
-"""What makes the end of a range one of the afternoon, too."""
-
-
 def find_times(text: str) -> Iterator[Figure]:
     """Find times of day."""
-    for match in _AFTERNOON_RANGE.finditer(text):
-        if _AFTERNOON.search(text, max(0, match.start() - _LONGEST_RANGE), match.start()):
-            minute = 30 if match["half_past"] else int(match["minute"] or 0)
-            yield Figure("time", match.start(), match.end(), (("time", int(match["hour"]) + 12, minute),))
     for pattern, read in _patterns():
         for match in pattern.finditer(text):
             start = match.end("opening") if "opening" in pattern.groupindex else match.start()
@@ -80,11 +71,17 @@ def _exact(match: re.Match[str]) -> tuple[Key, ...]:
 def _east_asian(match: re.Match[str]) -> tuple[Key, ...]:
     minute = 30 if match["half_past"] else int(match["minute"] or 0)
     half = {"午後": "p", "오후": "p", "午前": "a", "오전": "a"}.get(match["half"] or "")
-    if match["half"] in ("夜", "夕方", "晩") and int(match["hour"]) < 12:
+    is_late = match["half"] in ("夜", "夕方", "晩") or (not match["half"] and _is_in_afternoon(match))
+    if is_late and 0 < int(match["hour"]) < 12:
         half = "p"
     if half is None:
         return (("time", int(match["hour"]) % 24, minute),)
     return time_keys(match["hour"], str(minute), half)
+
+
+def _is_in_afternoon(match: re.Match[str]) -> bool:
+    """Return whether an hour ends a range that begins in the afternoon."""
+    return _AFTERNOON.search(match.string[max(0, match.start() - _LONGEST_RANGE) : match.start()]) is not None
 
 
 def _about(minutes: int) -> Read:
@@ -101,17 +98,12 @@ def _about(minutes: int) -> Read:
 
 def _minutes_before(match: re.Match[str]) -> tuple[Key, ...]:
     """Read "ten to six"."""
-    return _about(-int(match["minutes"]))(match)
-
-
-def _minutes_after(match: re.Match[str]) -> tuple[Key, ...]:
-    """Read "ten past six"."""
-    return _about(int(match["minutes"]))(match)
+    return _about(-int(match["minute"]))(match)
 
 
 def _behind(match: re.Match[str]) -> tuple[Key, ...]:
     """Read "las siete menos cuarto"."""
-    return _about(words()["clock"]["behind_hour"][match["behind"].lower()])(match)
+    return _about(words()["clock"]["behind_hour"][in_lower_case(match["behind"])])(match)
 
 
 def _arabic(match: re.Match[str]) -> tuple[Key, ...]:
@@ -123,11 +115,8 @@ def _arabic(match: re.Match[str]) -> tuple[Key, ...]:
 
 
 def _with_minutes(match: re.Match[str]) -> tuple[Key, ...]:
+    """Read "ten past six" and "quinze heures trente"."""
     return _about(int(match["minute"] or 0))(match)
-
-
-def _fixed(hour: int) -> Read:
-    return lambda _match: (("time", hour, 0),)
 
 
 @lru_cache
@@ -160,8 +149,8 @@ def _patterns() -> tuple[tuple[re.Pattern[str], Read], ...]:
         (_CLOCK, _exact),
         (re.compile(rf"(?<![\d:.,]){hour}\s(?:{clock['after']})(?![^\W\d_])", re.IGNORECASE), _about(0)),
         (_HOUR, _exact),
-        (re.compile(noon, re.IGNORECASE), _fixed(12)),
-        (re.compile(midnight, re.IGNORECASE), _fixed(0)),
+        (re.compile(noon, re.IGNORECASE), _at(12 * 60)),
+        (re.compile(midnight, re.IGNORECASE), _at(0)),
     )
 
 
@@ -185,13 +174,13 @@ def _at(minute: int) -> Read:
 def _beside_hours(hour: str) -> tuple[tuple[re.Pattern[str], Read], ...]:
     """Return the patterns of hours with their minutes in words before or behind them."""
     clock = words()["clock"]
-    minutes, behind = r"(?<![\d:.,])(?P<minutes>5|10|20|25)\s", either(clock["behind_hour"])
+    minutes, behind = r"(?<![\d:.,])(?P<minute>5|10|20|25)\s", either(clock["behind_hour"])
     halves = rf"{either(clock['arabic_parts'])}"
     said = (
         rf"(?:الساعة\s)?(?P<hour>{either(clock['arabic_hours'])})(?:\s(?P<minutes>{either(clock['arabic_minutes'])}))?"
     )
     patterns: tuple[tuple[str, Read], ...] = (
-        (rf"{minutes}(?:{clock['past']})\s{hour}", _minutes_after),
+        (rf"{minutes}(?:{clock['past']})\s{hour}", _with_minutes),
         (rf"{minutes}(?:{clock['to']})\s{hour}", _minutes_before),
         (rf"(?<!from ){minutes}to\s{hour}(?=\s(?:{clock['in_day']}))", _minutes_before),
         (rf"(?<=\b(?:at|by) ){minutes}to\s{hour}", _minutes_before),

@@ -3,6 +3,7 @@
 In: a result.  Out: its time zones, and a moment's day and time in them.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
@@ -14,7 +15,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from turnloom.planner.reply.grounding.fields import parts_of
 from turnloom.planner.reply.grounding.figures import Figure, Key
-from turnloom.planner.reply.grounding.lexicon import either, spoken, words
+from turnloom.planner.reply.grounding.lexicon import either, in_lower_case, spoken, words
 from turnloom.planner.reply.grounding.places import strings
 
 _MOST = 4
@@ -40,7 +41,7 @@ def keys_in(moment: datetime, zones: Iterable[tzinfo | None]) -> Iterator[Key]:
 
 def clocks_of(figure: Figure, text: str, days: Iterable[date]) -> tuple[Key, ...]:
     """Return the keys of a time, told by the clocks of a city that a text names, as those of the time in Greenwich."""
-    zones = [ZoneInfo(_cities()[match[0].lower()]) for match in spoken(either(_cities())).finditer(text)]
+    zones = [ZoneInfo(_cities()[in_lower_case(match[0])]) for match in _city().finditer(text)]
     offsets = {datetime(day.year, day.month, day.day, 12, tzinfo=zone).utcoffset() for zone in zones for day in days}
     keys = (key for key in figure.keys if key[0] == "time")
     return tuple(
@@ -50,6 +51,11 @@ def clocks_of(figure: Figure, text: str, days: Iterable[date]) -> tuple[Key, ...
         if offset is not None and isinstance(hour, int) and isinstance(minute, int)
         for there in [datetime(2000, 1, 2, hour, minute, tzinfo=UTC) - offset]
     )
+
+
+@lru_cache
+def _city() -> re.Pattern[str]:
+    return spoken(either(_cities()))
 
 
 @lru_cache

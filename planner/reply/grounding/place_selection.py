@@ -1,4 +1,4 @@
-"""Fitting: of the places that have a value, the one that fits what the sentence says of it."""
+"""Selection of a place: of those that have a value, the one that fits what the sentence says of it."""
 
 from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_beside, is_in
 from turnloom.planner.reply.grounding.context import BOUND, Context, Reason
@@ -8,7 +8,7 @@ from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Plac
 from turnloom.planner.reply.grounding.roles import role_of
 
 
-def fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> EvidencePlace | Reason:
+def select_place(places: list[EvidencePlace], figure: Figure, context: Context) -> EvidencePlace | Reason:
     """Return the first place that fits what the sentence says of a figure, or why none does."""
     elements = context.elements(figure)
     if figure.kind in ("link", "phone") and not _have_own(figure, elements, context.evidence.places):
