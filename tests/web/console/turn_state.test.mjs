@@ -48,6 +48,17 @@ test("a document that is older than the events takes nothing back", () => {
   assert.deepEqual([turn.status, turn.steps.get("a").status, turn.steps.get("a").args], ["succeeded", "succeeded", { n: 1 }]);
 });
 
+test("a document from before a step's start does not stop it, and one from after its retry does", () => {
+  const turn = told(PLAN, ["step.started", { step: "a", attempt: 1, worker: "w" }, 2]);
+  const documentOf = (step) => ({ status: "running", created_at: `${AT}0Z`, plans: [], steps: [{ id: "a", tool: "x.a", needs: [], args: {}, ...step }], reply: null });
+
+  turn.merge(documentOf({ status: "queued", attempt: 0, worker: null, started_at: null }));
+  const step = turn.steps.get("a");
+  assert.deepEqual([step.status, step.worker, step.startedAt], ["running", "w", Date.parse(`${AT}2Z`)]);
+  turn.merge(documentOf({ status: "queued", attempt: 1, worker: null, started_at: null }));
+  assert.deepEqual([statusOf(step, turn), step.worker], ["queued", null]);
+});
+
 test("the document brings what events leave out, and exact times", () => {
   const turn = told(PLAN);
   const ended = { id: "a", tool: "x.a", args: {}, needs: [], effect: "read", status: "succeeded", attempt: 1, result: [1], duration_ms: 12.5, queue_ms: 3, queued_at: `${AT}1Z`, started_at: `${AT}2Z`, finished_at: `${AT}3Z` };

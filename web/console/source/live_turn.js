@@ -10,7 +10,8 @@ const RELOAD_ON = new Set(["plan.ready", "plan.revised", "approval.requested", "
 export class LiveTurn extends EventTarget {
   #stop = new AbortController();
   #frame = 0;
-  #reload = null;
+  #reading = null;
+  #nextReading = null;
 
   constructor(turnId, ...messages) {
     super();
@@ -37,15 +38,17 @@ export class LiveTurn extends EventTarget {
   }
 
   /** Read the turn's document: arguments, results, exact times. Calls that come meanwhile share one more reading. */
-  async reload() {
-    this.#reload ??= call("GET", path`v1/turns/${this.id}`, undefined, this.#stop.signal);
-    const reading = this.#reload;
-    try {
-      this.state.merge(await reading);
-    } finally {
-      if (this.#reload === reading) this.#reload = null;
+  reload() {
+    if (this.#reading === null) {
+      this.#reading = this.#read().finally(() => (this.#reading = null));
+      return this.#reading;
     }
-    this.changed();
+    // The reading under way may have been answered before what this call wants to see.
+    this.#nextReading ??= this.#reading.catch(() => {}).then(() => {
+      this.#nextReading = null;
+      return this.reload();
+    });
+    return this.#nextReading;
   }
 
   /** Show a document that was read already. */
@@ -71,6 +74,10 @@ export class LiveTurn extends EventTarget {
       this.#frame = 0;
       this.dispatchEvent(new Event("change"));
     });
+  }
+
+  async #read() {
+    this.load(await call("GET", path`v1/turns/${this.id}`, undefined, this.#stop.signal));
   }
 
   #take(events) {

@@ -45,7 +45,7 @@ export class TurnState {
     if (type.startsWith("turn.") && type !== "turn.queued") this.#end(type.slice("turn.".length), data);
   }
 
-  /** Take the document of the turn. It may be older than the last events: what has ended stays ended. */
+  /** Take the document of the turn. It may be older than the last events: what they began or ended stays so. */
   merge(told) {
     this.document = told;
     if (!this.isFinal) this.status = told.status;
@@ -113,7 +113,7 @@ function newStep(id, tool) {
 }
 
 function mergeStep(step, told) {
-  const isBehind = FINAL_STEP.has(step.status) && !FINAL_STEP.has(told.status);
+  const isBehind = told.attempt < step.attempt || (FINAL_STEP.has(step.status) && !FINAL_STEP.has(told.status));
   Object.assign(step, { isDraft: false, tool: told.tool, needs: told.needs, args: told.args, effect: told.effect });
   if (isBehind) return;
   const status = told.status === "queued" ? "pending" : told.status;
