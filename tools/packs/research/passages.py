@@ -103,7 +103,7 @@ def _seen(document: str, title: str, modified: date, path: str) -> Finding:
     effect="read",
     remember_s=REMEMBER_S,
     facts=_passages_seen,
-    public=frozenset({"passage"}),
+    public=frozenset({"document", "title", "passage"}),
     per_user="120/minute",
 )
 def search(query: SearchQuery, context: ToolContext) -> Passages:
@@ -130,7 +130,7 @@ def search(query: SearchQuery, context: ToolContext) -> Passages:
     effect="read",
     remember_s=REMEMBER_S,
     facts=_document_seen,
-    public=frozenset({"text"}),
+    public=frozenset({"document", "title", "text"}),
     errors=("NOT_FOUND",),
 )
 def read(query: ReadQuery, context: ToolContext) -> Document:
