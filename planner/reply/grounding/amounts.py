@@ -152,7 +152,8 @@ def _read(match: re.Match[str], text: str, patterns: _Patterns) -> _Number:
     written = [found["currency"] for found in (before, after) if found and found["currency"]]
     codes = frozenset.intersection(*map(currency_codes, written)) if written else None
     scale = _scale(after["scale"] if after else None, is_money=bool(written))
-    values = tuple(value * scale for value in parse_amount(match[0], codes))
+    half = Decimal(scale) / 2 if after and after["half"] else Decimal(0)
+    values = tuple(value * scale + half for value in parse_amount(match[0], codes))
     end = after.end() if after and (scale > 1 or after["currency"]) else match.end()
     if codes is not None:
         return _Number(before.start("currency") if before else match.start(), end, values, codes, scale=scale)
@@ -241,6 +242,7 @@ def _patterns() -> _Patterns:
         before=re.compile(rf"(?P<currency>(?<![^\W\d_])(?:{letters}|(?i:{spelt}))|{signs}){_SPACE}?$"),
         after=re.compile(
             rf"(?:{_SPACE}?(?i:(?P<scale>{scales}))(?:(?![^\W\d_])|(?<=[{_CJK}])))?"
+            rf"(?(scale)(?P<half>{_SPACE}(?:{lexicon['half_more']})(?![^\W\d_]))?)"  # "5 milioni e mezzo"
             rf"(?(scale)(?:{_SPACE}?d['\u2019]|{_SPACE}d[ei](?={_SPACE}))?)"  # "3 millions d'euros"
             rf"(?:{_SPACE}?-?(?P<currency>(?:(?:{letters})(?!{_SPACE}\d)|(?i:{spelt}))(?:(?![^\W\d_])|(?<=[{_CJK}]))|(?:{signs})(?!\d)))?"
         ),

@@ -6,6 +6,7 @@ and a multiple of another. Percentages compare two amounts. A rounded figure has
 within a fourteenth of it, and within three units of its own last digit.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -27,6 +28,7 @@ _MOST_COUNT = 31
 _MOST_PEOPLE = 12
 _USUAL = (Decimal(2), Decimal(3))
 """Counts that need not be said: of nights, of people."""
+_SHARE = re.compile(r" / (?P<count>\d+)$")
 _CENT = Decimal("0.005")
 _HALF = Decimal("0.5")
 _ROUNDED = Decimal("0.072")
@@ -37,7 +39,7 @@ _MOST_UNITS = 3
 def derive(value: Decimal, known: KnownAmounts, direction: Direction | None) -> Derived | None:
     """Return how a value follows from known ones; None if it does not."""
     for candidate in _candidates(known, is_precise=value != value.to_integral_value()):
-        if _is_of_night(candidate.path, known):
+        if _is_for_others(candidate, known):
             continue
         near = _HALF if candidate.is_share and value == value.to_integral_value() else _CENT
         if abs(candidate.value - value) <= near:
@@ -45,7 +47,13 @@ def derive(value: Decimal, known: KnownAmounts, direction: Direction | None) -> 
         if direction and candidate.may_be_rounded and is_rounded(value, candidate.value, direction):
             return candidate
     found = _composed(value, known) if known.is_free else None
-    return Derived(value, found.path, found.source.place) if found and not _is_of_night(found.path, known) else None
+    derived = Derived(value, found.path, found.source.place) if found else None
+    return None if derived is None or _is_for_others(derived, known) else derived
+
+
+def _is_for_others(derived: Derived, known: KnownAmounts) -> bool:
+    """Return whether a calculation gives what a night, a stay or a person costs, where another of these is meant."""
+    return _is_of_night(derived.path, known) or _is_by_wrong_count(derived, known)
 
 
 def _is_of_night(path: str, known: KnownAmounts) -> bool:
@@ -56,13 +64,27 @@ def _is_of_night(path: str, known: KnownAmounts) -> bool:
     return any(path.endswith(f"{sign} {count}") for count in known.nights)
 
 
+def _is_by_wrong_count(derived: Derived, known: KnownAmounts) -> bool:
+    """Return whether the price of a stay was divided by the nights alone, or by the people, where it is said for both.
+
+    Or by the nights where it is said for one person, or by the people where it is said for a night.
+    """
+    share = _SHARE.search(derived.path)
+    if share is None or known.nights & known.people or basis_of(derived.place.path) != "total":
+        return False
+    count = Decimal(share["count"])
+    if known.is_for_one and known.basis == "night":
+        return count in known.nights | known.people - {1}
+    return (known.is_for_one and count in known.nights) or (known.is_nightly and count in known.people)
+
+
 def _composed(value: Decimal, known: KnownAmounts) -> Composition | None:
     """Return a free calculation. Without a word of calculation it may only multiply."""
     stated = [count for count in (*known.counts, *known.known_counts) if count > 1 and count == int(count)]
     is_counted = known.basis == "night" or any(count > 1 for count in known.counts)
     counts = stated if (known.says_nights or (known.basis and is_counted)) and stated else [*stated, *_USUAL]
     percents = [*sorted(known.percents)[:_VERY_FEW], *sorted(known.known_percents - known.percents)[:_VERY_FEW]]
-    factors = Factors(dict.fromkeys(counts), percents)
+    factors = Factors(dict.fromkeys(counts), percents, known.counts)
     told, others = ([one for one in some if _is_for(known, one)] for some in (known.told, known.fitting))
     found = composed(value, told, factors, chance=CHANCE_OF_STATED)
     found = found or composed(value, others, factors, is_simple=not known.is_worded)
@@ -114,8 +136,10 @@ def _candidates(known: KnownAmounts, *, is_precise: bool) -> Iterator[Derived]:
             if first is second or (first.code is None) != (second.code is None):
                 continue
             is_told = is_precise or (first in known.told and second in known.told)
-            if is_told or known.is_sum:
-                yield _joined(first, second, "+", first.value + second.value)
+            is_of_user = first.place.is_said or second.place.is_said
+            if (is_told or known.is_sum) and not is_of_user:
+                is_named = known.is_sum and first in known.told and second in known.told
+                yield replace(_joined(first, second, "+", first.value + second.value), may_be_rounded=is_named)
             if is_told or known.is_difference:
                 yield replace(_joined(first, second, "-", abs(first.value - second.value)), may_be_rounded=True)
     yield from _sums(known)

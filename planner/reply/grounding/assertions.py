@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from turnloom.models.runtime.yaml_text import read_yaml
+from turnloom.planner.reply.grounding import lexicon
 from turnloom.planner.reply.grounding.figures import Figure, Key, Kind
 from turnloom.planner.reply.grounding.labels import without_accents, without_umlauts
-from turnloom.planner.reply.grounding.lexicon import answer, spoken
+from turnloom.planner.reply.grounding.lexicon import answer, either, spoken
 
 _LONGEST = 300
 """Most characters of a clause that are read."""
@@ -165,9 +166,22 @@ def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, tuple[Key, 
         word = None if is_beside and aspect == "free" and affirmed is None else word
         if word is not None:
             is_found = True
-            yield word.start(), word.end(), (("flag", topic, aspect, (affirmed is not None) != is_negated),)
+            so = is_negated and _is_negated(_without_others(_up_to_joint(text, word.end()), topic))
+            yield word.start(), word.end(), (("flag", topic, aspect, (affirmed is not None) != so),)
         elif named and is_negated and about["denied"] == aspect and (aspect != "exists" or _lacks(text, named)):
             yield named.start(), named.end(), (("flag", topic, aspect, False),)
+
+
+def _up_to_joint(text: str, end: int) -> str:
+    """Return a clause up to the "and" behind a place: what is denied there may be of something else."""
+    joint = _joint().search(text, end)
+    return text[: joint.start()] if joint else text
+
+
+@lru_cache
+def _joint() -> re.Pattern[str]:
+    joints = either([*map(re.escape, lexicon.words()["list_joints"]), _words()["contrasts"]])
+    return re.compile(rf"\s(?:{joints})\s", re.IGNORECASE)
 
 
 def _discounts(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
@@ -213,7 +227,9 @@ def _deeds(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
             alike = (("deed", other) for other in lexicon["alike"].get(deed, ()))
             records: list[Key] = [] if began else [("record", deed), *alike]
             meeting = _meeting(deed, text[done.end() :])
-            yield min((*began, *told)), done.end(), (("deed", deed), ("stated", deed), *records, *meeting)
+            is_paper = deed == "sent" and _search(lexicon["papers"], text[done.end() :])
+            kind = "papers" if is_paper else deed
+            yield min((*began, *told)), done.end(), (("deed", kind), ("stated", kind), *records, *meeting)
             is_named = True
     if not is_named:
         yield from _acts(text)

@@ -14,7 +14,7 @@ from turnloom.planner.reply.grounding.composition import LARGEST, neighbours
 from turnloom.planner.reply.grounding.places import Operand
 
 _MOST_BILLS = 1500
-_MOST_FACTORS = 6
+_MOST_FACTORS, _MOST_MULTIPLIED = 6, 3
 _MOST_FARES, _LARGEST_GROUP = 5, 9
 _CENTS = 100
 _CHANCE, _CHANCE_OF_FARES = 0.35, 0.5
@@ -85,13 +85,19 @@ def shared(value: Decimal, fares: Sequence[Operand], counts: Iterable[Decimal]) 
 def _bills(things: Sequence[Sequence[Operand]], factors: Sequence[int]) -> Iterator[Bill]:
     for size in range(2, len(things) + 1):
         for chosen in combinations(things, size):
-            for meant in product(*chosen):
-                if len({one.place for one in meant}) < size:
+            for meant in product(*map(_meant, chosen)):
+                if len({one.place for some in meant for one in some}) < sum(map(len, meant)):
                     continue
                 for times in product(factors, repeat=size):
-                    if sum(count > 1 for count in times) < 3:
-                        parts = tuple(zip(meant, times, strict=True))
+                    if sum(count > 1 for count in times) < _MOST_MULTIPLIED:
+                        parts = tuple((one, count) for some, count in zip(meant, times, strict=True) for one in some)
                         yield Bill(sum((one.value * count for one, count in parts), Decimal()), parts)
+
+
+def _meant(thing: Sequence[Operand]) -> list[tuple[Operand, ...]]:
+    """Return what may be meant by a thing: one of its amounts, or both of two, such as the flights of an airline."""
+    both = [tuple(thing)] if len(thing) == 2 and thing[0].field == thing[1].field else []
+    return [*((one,) for one in thing), *both]
 
 
 def _less(bills: Iterable[Bill], percents: Iterable[Decimal]) -> Iterator[Bill]:

@@ -46,6 +46,8 @@ def mentions(sentence: Sentence, places: Places) -> list[Mention]:
             continue
         word = match[0] if len(match[0]) < SHORTEST_WORD else match[0].lower()
         elements = next((known for form in _forms(word) if (known := places.named.get(form))), None)
+        if elements and not _names_nothing().isdisjoint(map(str.lower, _forms(word))):
+            continue
         # One may be called Grand Hotel, and still "a hotel" is any of them.
         is_common = match[0].islower() and (len(word) <= _LONGEST_COMMON or word in kinds())
         is_name = elements and not is_common and word not in _articles() and word.lower() not in places.everywhere
@@ -123,6 +125,11 @@ def _forms(word: str) -> tuple[str, ...]:
     """Return a word, and what is left of it without the letters that Hebrew and Arabic write in front."""
     prefix = PREFIX.match(word)
     return (word, *(word[length:] for length in range(1, len(prefix[0]) + 1))) if prefix else (word,)
+
+
+@lru_cache
+def _names_nothing() -> frozenset[str]:
+    return frozenset(words()["name_nothing"])
 
 
 @lru_cache

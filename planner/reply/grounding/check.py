@@ -15,6 +15,7 @@ from turnloom.planner.reply.grounding.binding import (
     offers_named,
     outside_names,
 )
+from turnloom.planner.reply.grounding.codes import unknown_codes
 from turnloom.planner.reply.grounding.comparisons import miscompared
 from turnloom.planner.reply.grounding.consistency import itemised, not_apart, not_together, of_other_nights, unrelated
 from turnloom.planner.reply.grounding.context import Context, Reason
@@ -24,10 +25,13 @@ from turnloom.planner.reply.grounding.figures import Figure, folded, visible
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Operand
 from turnloom.planner.reply.grounding.policies import denied_flags
+from turnloom.planner.reply.grounding.proper_names import altered_names
 from turnloom.planner.reply.grounding.relative_days import in_words, miscounted, misdated, misnamed
 from turnloom.planner.reply.grounding.scan import claims, figures
 from turnloom.planner.reply.grounding.sentences import Sentence, sentences
 from turnloom.planner.reply.grounding.support import IDIOM, code_of, support, value_of
+from turnloom.planner.reply.grounding.time_ranges import of_two_things
+from turnloom.planner.reply.grounding.weekday_dates import misnamed_weekdays
 
 STALE_S = 600
 """A price is stale after this many seconds."""
@@ -106,6 +110,10 @@ def check(text: str, evidence: Evidence) -> Grounding:
     sources: dict[Source, None] = {}
     violations = [
         replace(found, start=in_text[found.start], end=in_text[found.end]) for found in _private_values(seen, evidence)
+    ]
+    violations += [
+        Violation(seen[one.start : one.end], one.kind, "no_source", in_text[one.start], in_text[one.end])
+        for one in (*altered_names(seen, evidence.texts), *unknown_codes(seen, evidence.texts))
     ]
     oldest_s = 0
     for figure, judged in _judged(digits, evidence):
@@ -196,6 +204,9 @@ def _inconsistent(context: Context, claimed: Sequence[Figure], relative: Sequenc
     yield from misnamed(context.sentence, context.evidence.now.date())
     yield from miscounted(context.sentence, claimed, context.evidence.now.date())
     yield from misdated(context.sentence, relative, context.evidence.places)
+    yield from of_two_things(context.sentence, context.evidence.places)
+    weekdays = [one for one in claimed if one.kind == "weekday"]
+    yield from misnamed_weekdays(context.sentence, weekdays, context.evidence.places, context.evidence.now.date())
 
 
 def _without_counted(claimed: Sequence[Figure], evidence: Evidence) -> list[Figure]:

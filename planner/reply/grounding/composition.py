@@ -42,6 +42,8 @@ class Factors:
 
     counts: Iterable[Decimal]
     percents: Iterable[Decimal]
+    stated: Container[Decimal] = ()
+    """The counts that the sentence itself has: they may be multiplied by in a difference, too."""
 
 
 class _Term(NamedTuple):
@@ -97,18 +99,17 @@ def _steps(amounts: list[Operand], factors: Factors, sought: Container[int]) -> 
     yield (_times(term, count) for term in multiples for count in counts)
     yield (_times(term, count) for term in alike for count in counts)
     yield _joined(plain, sought)
-    yield (term for three in combinations(plain[:_FEW], 3) for term in _of_three(*three))
+    yield (_Term(sum(term.value for term in three), "({} + {} + {})", three) for three in combinations(plain[:_FEW], 3))
     yield percents
     yield shares
-    yield _joined([*plain, *multiples, *percents][:_MOST_TERMS], sought)
+    yield _added([*plain, *multiples, *percents][:_MOST_TERMS], sought)
+    stated = [term for term in multiples if term.parts[1] in factors.stated]
+    yield _joined([*plain, *stated][:_MOST_TERMS], sought)
 
 
 def _joined(terms: Iterable[_Term], sought: Container[int] | None = None) -> Iterator[_Term]:
     """Yield the sum and the difference of each two terms: all of them, or those with a value sought."""
-    placed = [(term, _source(term).place) for term in terms]
-    for (first, here), (second, there) in combinations(placed, 2):
-        if here is there or here == there:
-            continue  # what is made of one amount alone is a multiple
+    for first, second in _of_two_places(terms):
         total, difference = first.value + second.value, abs(first.value - second.value)
         if sought is None or total in sought:
             yield _Term(total, "({} + {})", (first, second))
@@ -116,14 +117,19 @@ def _joined(terms: Iterable[_Term], sought: Container[int] | None = None) -> Ite
             yield _Term(difference, "({} - {})", (first, second))
 
 
-def _of_three(first: _Term, second: _Term, third: _Term) -> Iterator[_Term]:
-    """Yield the sum of three amounts, and what is left of each without the others; of one field, only the sum."""
-    total = first.value + second.value + third.value
-    yield _Term(total, "({} + {} + {})", (first, second, third))
-    if _are_alike(first, second) and _are_alike(second, third):
-        return
-    for whole, one, other in ((first, second, third), (second, first, third), (third, first, second)):
-        yield _Term(abs(2 * whole.value - total), "({} - {} - {})", (whole, one, other))
+def _added(terms: Iterable[_Term], sought: Container[int]) -> Iterator[_Term]:
+    """Yield the sums of two terms that have a value sought."""
+    for first, second in _of_two_places(terms):
+        if (total := first.value + second.value) in sought:
+            yield _Term(total, "({} + {})", (first, second))
+
+
+def _of_two_places(terms: Iterable[_Term]) -> Iterator[tuple[_Term, _Term]]:
+    """Yield pairs of terms. What is made of one amount alone is a multiple."""
+    placed = [(term, _source(term).place) for term in terms]
+    for (first, here), (second, there) in combinations(placed, 2):
+        if not (here is there or here == there):
+            yield first, second
 
 
 def _are_alike(first: _Term, second: _Term) -> bool:

@@ -7,7 +7,7 @@ may come from.
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
-from itertools import combinations, pairwise, takewhile
+from itertools import combinations, pairwise, permutations, takewhile
 
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.lexicon import spoken, words
@@ -98,6 +98,7 @@ def not_together(sentence: Sentence, known: Collection[Operand]) -> Iterator[Fig
         if value not in sourced and len(others) > 1:
             sums = [sum(some, Decimal()) for count in range(2, len(others) + 1) for some in combinations(others, count)]
             is_multiple = any(_is_times(value, one) for one in (*others, *sums))
+            is_multiple = is_multiple or any(value + one == other for one, other in permutations(others, 2))
             if not is_multiple and not any(
                 _is_times(value - more, one) for more in sourced for one in (*computed, *sums)
             ):

@@ -48,9 +48,10 @@ _LETTER = r"(?![\u2e80-\uffef])[\w-]"
 _WORD = re.compile(rf"(?<![A-Za-z0-9_-])[A-Za-z0-9](?:{_LETTER}){{4,80}}(?<=[A-Za-z0-9])(?!{_LETTER})")
 _CODE = re.compile(r"[A-Z0-9]{6,8}")
 _FLIGHT = re.compile(
-    r"(?<![\w-])(?!AM|PM|ID|NO|[GKMT]B|[KCM]M|KG|ML|KW|[QHSTW]\d[ \u00a0]?(?:19|20)\d\d)"  # units, and "Q3 2026"
+    r"(?<![^\W\u2e80-\uffef])(?<!-)"
+    r"(?!AM|PM|ID|NO|[GKMT]B|[KCM]M|KG|ML|KW|[QHSTW]\d[ \u00a0]?(?:19|20)\d\d)"  # units, and "Q3 2026"
     r"(?:(?P<letters>[A-Z]{2})[ \u00a0]?(?=\d\d)|(?P<mixed>[A-Z]\d|\d[A-Z])[ \u00a0]?(?=\d{3}))"
-    r"(?P<number>\d{2,4})(?![\w%]|[.,:]\d)"
+    r"(?P<number>\d{2,4})(?![^\W\u2e80-\uffef]|%|[.,:]\d)"
 )
 _MEASURE = re.compile(r"\d+[A-Z]+|[A-Z]+\d{1,2}")
 """A number with its unit, or a name with its version: no codes, though they have letters and digits."""
@@ -109,7 +110,8 @@ def find_flights(text: str) -> Iterator[Figure]:
     """Find numbers of flights and trains, also with a blank, such as "LY 514"."""
     for match in _FLIGHT.finditer(text):
         carrier = match["letters"] or match["mixed"]
-        if not is_currency(carrier):
+        is_grouped = is_currency(carrier[0]) and match[0][2:3].isspace()  # "R2 850" is in rand
+        if not (is_currency(carrier) or is_grouped):
             yield Figure("identifier", match.start(), match.end(), (code_key(carrier + match["number"]),))
 
 
@@ -153,7 +155,9 @@ def _link(written: str, start: int) -> Figure:
     meant = [link, link[prefix.end() :]] if prefix else [link]
     if goes_on := _HAN.search(link, 1):
         meant.append(link[: goes_on.start()])
-    return Figure("link", start, start + len(link), tuple(("link", _address(each)) for each in meant))
+    return Figure(
+        "link", start, start + len(link), tuple(("link", address) for each in meant for address in _addresses(each))
+    )
 
 
 def _is_host(match: re.Match[str]) -> bool:
@@ -177,12 +181,18 @@ def _without_end(link: str) -> str:
     return link
 
 
+def _addresses(link: str) -> tuple[str, ...]:
+    """Return the forms in which a link is compared. One without a scheme may be any other's."""
+    address = _address(link)
+    return (address,) if ":" in link.partition("/")[0] else (address, f"http://{address}")
+
+
 def _address(link: str) -> str:
     """Return a link in the form in which it is compared: lower-case scheme and host, no slash at the end."""
     scheme, _, rest = link.removeprefix("//").rpartition("://")
     host, slash, path = rest.partition("/")
     plain = f"{host.lower().removeprefix('www.')}{slash}{path}".rstrip("/")
-    return plain if scheme.lower() in ("", "http", "https") else f"{scheme.lower()}://{plain}"
+    return plain if scheme.lower() in ("", "https") else f"{scheme.lower()}://{plain}"
 
 
 @lru_cache

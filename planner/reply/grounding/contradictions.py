@@ -17,6 +17,7 @@ from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lengths import is_known_length
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.moments import days_apart, of_clock
+from turnloom.planner.reply.grounding.nights import is_night, is_weekday_of_night
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.policies import denies
 from turnloom.planner.reply.grounding.sentences import Sentence
@@ -55,7 +56,12 @@ def contradiction(claim: Figure, context: Context, derived: Mapping[int, str]) -
         "label": lambda: _is_mislabelled(claim, context, derived),
         # When a place is open is seldom a date.
         "weekday": lambda: (
-            not (sentence.says("opening_words") or _is_of_date(claim, sentence) or _is_denied(claim, sentence))
+            not (
+                is_weekday_of_night(claim, context)
+                or sentence.says("opening_words")
+                or _is_of_date(claim, sentence)
+                or _is_denied(claim, sentence)
+            )
             and _has_others_only(claim, context, derived)
         ),
     }
@@ -114,6 +120,8 @@ def _multiplies(claim: Figure, context: Context, derived: Mapping[int, str]) -> 
 
 def _is_of_another(claim: Figure, found: Sequence[EvidencePlace], context: Context) -> bool:
     """Return whether the thing or the day that the sentence names has another number of this kind."""
+    if claim.keys[0][:2] == ("count", "degree") and spoken(words()["between"]).search(context.sentence.text):
+        return False  # of several days, the lowest and the highest
     forms = {key[:-1] for key in claim.keys}
     known = [place for key, some in context.evidence.places.by_key.items() if key[:-1] in forms for place in some]
     return any(
@@ -205,18 +213,12 @@ def _is_unheard(claim: Figure, context: Context, derived: Mapping[int, str]) -> 
     is_weeks = spoken(words()["units"]["week"]["words"]).match(sentence.whole[claim.end : sentence.end].lstrip())
     if days_apart(value * (_DAYS_OF["week"] if is_weeks else 1), sentence, places):
         return False
-    if int(value) in {number for key in places.by_key for number in of_clock(key)} or _is_night(value, sentence):
+    if int(value) in {number for key in places.by_key for number in of_clock(key)} or is_night(value, sentence, places):
         return False  # an hour, or a day of a month
     counts = sentence.counts() - {value}
     reached = {result for one in counts for other in counts for result in (one * other, one + other, one - other)}
     reached |= {one * percent / 100 for one in counts for percent in places.values("percent")}  # 25 % of 84
     return value not in reached and value not in places.column_sums.values()
-
-
-def _is_night(value: Decimal, sentence: Sentence) -> bool:
-    """Return whether a number is a day between two days of a sentence about nights: "the 10th and the 11th"."""
-    days = [key[-1] for one in sentence.figures if one.kind == "date" for key in one.keys if isinstance(key[-1], int)]
-    return len(days) > 1 and min(days) < value < max(days) and sentence.says("night_words")
 
 
 def _is_mislabelled(claim: Figure, context: Context, derived: Mapping[int, str]) -> bool:

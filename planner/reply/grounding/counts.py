@@ -11,7 +11,8 @@ from turnloom.planner.reply.grounding.numerals import in_digits
 
 _SMALL = re.compile(r"(?<![\d.,:/-])\d{1,2}(?![\d.,:/]\d|\d|\s?[%€$₪£])")
 _FEWEST_SMALL = 4
-_JOINT = r"[\s,]{0,2}(?:(?:and|und|y|et|e|en|i)\s|\u05d5-?)?"
+_AND = "(?:and|und|y|et|e|en|i)"
+_JOINT = rf"[\s,]{{0,2}}(?:{_AND}\s|\u05d5-?)?"
 _END = r"(?:(?![^\W\d_])|(?-i:(?<=[\u2e80-\uffef])))"
 """The end of a word. Scripts of East Asia put no blanks between words."""
 _RUNS = re.compile(r"(?<!\d)\d{1,3}(?!\d)")
@@ -63,7 +64,9 @@ def _found() -> re.Pattern[str]:
 def find_durations(text: str) -> Iterator[Figure]:
     """Find lengths of time in hours and minutes."""
     for match in _hour_and_minutes().finditer(text):
-        yield Figure("duration", match.start(), match.end(), (("duration", 60 + Decimal(match["minutes"])),))
+        yield Figure(
+            "duration", match.start(), match.end(), (("duration", 60 + Decimal(match["minutes"] or match["bare"])),)
+        )
     for match in _phrases().finditer(text):
         minutes = words()["duration_phrases"][in_lower_case(match[0])]
         yield Figure("duration", match.start(), match.end(), (("duration", Decimal(minutes)),))
@@ -71,13 +74,18 @@ def find_durations(text: str) -> Iterator[Figure]:
         for match in pattern.finditer(text):
             found = match.groupdict()
             hours, minutes = (Decimal((found.get(part) or "0").replace(",", ".")) for part in ("hours", "minutes"))
-            is_half = found.get("and_half") or found.get("half_more")
-            after = Decimal(found.get("bare") or ("30" if is_half else "0"))
+            after = Decimal(found.get("bare") or _part_of_hour(found.get("part") or found.get("half_more")))
             keys: tuple[Key, ...] = (("duration", hours * 60 + minutes + after),)
             # "07h30" may be a time of day too.
             is_time = bool(found.get("bare") or found.get("of_day")) and hours < 24 and hours == int(hours)
             keys += (("time", int(hours), int(after)),) if is_time else ()
             yield Figure("duration", match.start(), match.end(), keys)
+
+
+def _part_of_hour(written: str | None) -> int:
+    """Return the minutes of a part of an hour, such as "and a quarter"; half an hour if it is a sign, as in 2½."""
+    known = words()["durations"]["parts"].items()
+    return next((part for part, spelt in known if spoken(spelt).search(written)), 30) if written else 0
 
 
 def find_small(text: str) -> Iterator[Figure]:
@@ -119,18 +127,20 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
 @lru_cache
 def _durations() -> tuple[re.Pattern[str], ...]:
-    hour, half, minutes = words()["durations"]["hour"]["words"], words()["durations"]["half"], _minutes()
+    hour, parts, minutes = words()["durations"]["hour"]["words"], words()["durations"]["parts"].values(), _minutes()
     hours = r"(?<![\d.,:/])(?-i:(?<![^\W\u2e80-\uffef]))(?P<hours>\d{1,3}(?:[.,]\d)?)"
     return (
-        re.compile(rf"{hours}(?:時間|시간)(?P<and_half>半|반)"),
+        re.compile(rf"{hours}(?:時間|시간)(?P<part>半|반)"),
         re.compile(rf"{hours}\s?h\s?(?P<bare>[0-5]\d)(?!\d)", re.IGNORECASE),
         re.compile(
-            rf"{hours}\s(?:hours|heures|horas|ore|stunden|uur)\s(?P<bare>[0-5]\d)(?=[.,;)](?!\d)|$)", re.IGNORECASE
+            rf"(?:{hours}\s(?:hours|heures|horas|ore|stunden|uur))\s(?:{_AND}\s)?(?P<bare>[0-5]\d)"
+            rf"(?=[.,;)](?!\d)|$|\s{_AND}\s(?!\d))",
+            re.IGNORECASE,
         ),
         re.compile(rf"{hours}\s?(?P<of_day>h)(?![^\W_])(?!\s\d)", re.IGNORECASE),
         re.compile(
             rf"{hours}(?P<half_more>(?: and a half|½))?[\s-]?(?:{hour}){_END}"
-            rf"(?:{_JOINT}{minutes}|(?P<and_half> (?:{half})){_END})?",
+            rf"(?:{_JOINT}{minutes}|(?P<part> (?:{'|'.join(parts)})){_END})?",
             re.IGNORECASE,
         ),
         re.compile(rf"(?<![\d.,:/])(?-i:(?<![^\W\u2e80-\uffef])){minutes}", re.IGNORECASE),
@@ -144,7 +154,9 @@ def _minutes() -> str:
 
 @lru_cache
 def _hour_and_minutes() -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w)(?:{words()['durations']['one_hour']}){_JOINT}{_minutes()}", re.IGNORECASE)
+    one = rf"(?<!\w)(?:{words()['durations']['one_hour']})"
+    bare = rf"\s(?:{_AND}\s)?(?P<bare>[1-5]\d)(?=[.,;)](?!\d)|$|\s{_AND}\s(?!\d))"
+    return re.compile(rf"{one}(?:{_JOINT}{_minutes()}|{bare})", re.IGNORECASE)
 
 
 @lru_cache

@@ -102,7 +102,12 @@ def implied(day: date) -> tuple[Key, ...]:
 
 def staying(day: date) -> tuple[Key, ...]:
     """Return the keys of a day within a stay."""
-    return (("stay", day), ("stay", day.month, day.day), ("stay", day.weekday(), day.month, day.day))
+    return (
+        ("stay", day),
+        ("stay", day.month, day.day),
+        ("stay", day.weekday(), day.month, day.day),
+        ("stay of month", day.weekday(), day.day),
+    )
 
 
 def iso_day(text: str) -> date | None:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from turnloom.planner.reply.grounding import price_units
 from turnloom.planner.reply.grounding.assertions import discount_in, stated_by, truth_of
 from turnloom.planner.reply.grounding.businesses import is_business, is_of_business, is_of_service
 from turnloom.planner.reply.grounding.contacts import code_key, host_of, is_code, is_personal
@@ -38,6 +39,7 @@ from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Pla
 from turnloom.planner.reply.grounding.records import OwnRecords, PrivateValues
 from turnloom.planner.reply.grounding.scan import SourceText, keys_of_many, read_text
 from turnloom.planner.reply.grounding.scopes import FieldScope
+from turnloom.planner.reply.grounding.source_texts import SourceTexts
 from turnloom.planner.reply.grounding.unpriced import UnpricedNumbers
 from turnloom.planner.reply.grounding.zones import apart, keys_in, on_clocks, zones_in
 
@@ -63,6 +65,7 @@ class Evidence:
         self.now = now
         self.private = PrivateValues()
         self.own = OwnRecords()
+        self.texts = SourceTexts()
         self._left = _READ_AT_MOST
         self._origin = _SAID
         self._unpriced = UnpricedNumbers()
@@ -110,6 +113,7 @@ class Evidence:
     def add_authored(self, text: str, path: str) -> None:
         """Add a text of the agent's makers or of a person in its place: its persona, or a template's own words."""
         self._origin = _AUTHORED
+        self.texts.add(text)
         for key in keys_of_many(text):
             self._put(key, path, FieldScope())
 
@@ -126,6 +130,7 @@ class Evidence:
             case int() | float():
                 self._number(Decimal(str(value)), path, scope)
             case str():
+                self.texts.add(value)
                 self._text(value, path, scope)
                 if rows := getattr(value, "rows", None):
                     self._walk_list(rows, path, scope)
@@ -185,7 +190,7 @@ class Evidence:
         meaning = self._origin.says[key].get(str(value)) if key in self._origin.says else None
         truth, is_word = truth_of(value), isinstance(value, str)
         if truth is not None and not scope.is_said and len(self.flags) < _MOST_FLAGS:
-            self.flags.append(flag_of(key, scope.labels, self._place(path, scope), is_so=truth, is_word=is_word))
+            self.flags.append(flag_of(key, scope.labels, scope.place(self._origin, path), is_so=truth, is_word=is_word))
         if meaning is not None:
             self._claims(meaning, path, scope)
         for known in stated_by(key, value, is_policy=meaning is None):
@@ -209,7 +214,7 @@ class Evidence:
         for key in (("number", value), *counted(name, value), *(("field", label, value) for label in scope.labels)):
             self._put(key, path, scope)
         self.places.small |= set() if scope.is_said else {value, Decimal(round(value))}
-        place = self._place(path, scope)
+        place = scope.place(self._origin, path)
         amounts = (value, *((value / _CENTS,) if scope.is_minor and not scope.is_money else ()))
         is_amount = scope.is_money or not (name.is_count or name.is_plain)
         if is_amount and not scope.currencies:
@@ -242,6 +247,7 @@ class Evidence:
             self._put(("month", *month), path, scope)
         else:
             moment = iso_moment(text)
+            self.places.moments |= {moment} if moment and not scope.is_said else set()
             for key in keys_in(moment, [self.now.tzinfo, *self.zones]) if moment else ():
                 self._put(key, path, scope)
             self._figures(read, on_clocks(read.figures, text, path) if moment else read.figures, path, scope)
@@ -254,8 +260,11 @@ class Evidence:
             self._put(key, path, scope)
         for value in read.bare if scope.is_prose and not scope.is_said else ():
             self._put(("bare", value), path, scope)
+        if scope.is_prose:
+            self.places.learn_text(self._origin.step, path, plain, found)
         for figure in found:
-            near = scope.changed(about=scope.about | stems(beside(plain, figure.start, figure.end)))
+            behind = plain[figure.end : figure.end + price_units.LONGEST] if figure.kind == "money" else ""
+            near = scope.changed(about=scope.about | stems(beside(plain, figure.start, figure.end)), behind=behind)
             is_link_of_page = figure.kind == "link" and scope.page is not None  # it is no evidence
             if not is_link_of_page and (is_public or not is_personal(figure)):
                 for key in (*figure.keys, *bare(figure)):
@@ -267,21 +276,15 @@ class Evidence:
         match key:
             case ("money", Decimal() as value, str() as code):
                 self._unpriced.codes.add(code)
-                self.places.add_operand(value, code, self._place(path, scope))
+                self.places.add_operand(value, code, scope.place(self._origin, path))
             case ("money", Decimal() as value, None):  # a price in words, such as "total price is 305"
-                self._unpriced.add(value, self._place(path, scope), is_money=True)
+                self._unpriced.add(value, scope.place(self._origin, path), is_money=True)
             case ("number", Decimal() as value):
-                self._unpriced.add(value, self._place(path, scope), is_money=False)
-                self.places.add_operand(value, UNSTATED if scope.is_said else None, self._place(path, scope))
-
-    def _place(self, path: str, scope: FieldScope) -> EvidencePlace:
-        origin = self._origin
-        return EvidencePlace(
-            origin.step, path, origin.turn, origin.age_s, scope.page, scope.is_said, scope.about, scope.is_prose
-        )
+                self._unpriced.add(value, scope.place(self._origin, path), is_money=False)
+                self.places.add_operand(value, UNSTATED if scope.is_said else None, scope.place(self._origin, path))
 
     def _put(self, key: Key, path: str, scope: FieldScope) -> None:
-        place = self._place(path, scope)
+        place = scope.place(self._origin, path)
         if key[0] == "deed" and (scope.is_said or not self._origin.deeds):
             key = ("stated", *key[1:])  # a call that only reads tells what is done, and has not done it
         for implication in (key, *implied_by(key, self.now.date(), is_on_page=scope.page is not None)):

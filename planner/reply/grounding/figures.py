@@ -32,6 +32,7 @@ Kind = Literal[
     "deed",
     "discount",
     "comparison",
+    "name",
 ]
 
 _ENTITY = re.compile(r"&(?:#[0-9]{1,32};?|#[xX][0-9a-fA-F]{1,32};?|[A-Za-z][A-Za-z0-9]{1,31};)")

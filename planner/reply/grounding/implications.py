@@ -28,6 +28,8 @@ def implied_by(key: Key, today: date, *, is_on_page: bool) -> tuple[Key, ...]:
         case ("money", value, str()):
             # A price from a page does not support a bare number, which a text could say without the page.
             keys = ("money", value, None), *(() if is_on_page else (("number", value),))
+        case ("link", str() as address) if address.startswith("http://"):
+            keys = (("link", address.removeprefix("http://")),)  # who says it with more safety is right, too
         case ("percent", value):
             keys = (("number", value),)
         case ("phone", str() as digits):

@@ -1,6 +1,6 @@
 """The amounts and counts that arithmetic about a figure may use, and what it gives."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -54,6 +54,12 @@ class KnownAmounts:
     """Whether the sentence says for how many nights it is."""
     nights: frozenset[Decimal] = frozenset()
     """The nights of the stays in the evidence."""
+    compared: Collection[frozenset[Decimal]] = ()
+    """Pairs of numbers that follow each other in a longer text."""
+    people: frozenset[Decimal] = frozenset()
+    """How many may share a price: the adults, or all."""
+    is_for_one: bool = False
+    """Whether the words beside the figure say that it is for one person."""
     strange: Sequence[Operand] = ()
     """The amounts of other elements than the figure is said of: it is no multiple and no share of them."""
 

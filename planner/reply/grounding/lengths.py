@@ -22,7 +22,7 @@ def is_known_length(
     `direction`: how it is rounded, if it is.
     """
     sentence, places = context.sentence, context.evidence.places
-    if _is_from_now(minutes, context):
+    if _is_from_now(minutes, context) or _is_until(minutes, context, direction):
         return True
     if (sentence.says("differences") or sentence.says("longer")) and _is_difference(minutes, places):
         return True
@@ -44,6 +44,13 @@ def _is_from_now(minutes: Decimal, context: Context) -> bool:
     now = context.evidence.now
     times = (key for one in context.sentence.figures if one.kind == "time" for key in one.keys if key[0] == "time")
     return any((minute_of(key) - now.hour * 60 - now.minute) % _DAY == minutes for key in times)
+
+
+def _is_until(minutes: Decimal, context: Context, direction: Direction | None) -> bool:
+    """Return whether a length of time leads from now to a moment of the results, such as the end of an offer."""
+    apart = [(moment - context.evidence.now).total_seconds() / 60 for moment in context.evidence.places.moments]
+    left = [Decimal(round(length)) for length in apart if length > 0]
+    return minutes in left or (direction is not None and any(_is_about(minutes, length) for length in left))
 
 
 def _is_difference(minutes: Decimal, places: Places) -> bool:

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from turnloom.planner.reply.grounding.days import implied, iso_day, iso_moment, staying
+from turnloom.planner.reply.grounding.days import coming, implied, iso_day, iso_moment, staying
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.paths import Role, role_of_field
@@ -28,6 +28,8 @@ _RANGE = re.compile(
 )
 _NEIGHBOURS = [sign * minutes for minutes in range(5, 45, 5) for sign in (1, -1)]
 _MOST_HITS = 0
+_NEAR, _AROUND = 15, 24
+"""Minutes between a time and one that is about the same, and characters before it that tell so."""
 
 
 def keys_between(fields: Mapping[str, Any]) -> Iterator[Key]:
@@ -65,7 +67,7 @@ def later_day(figure: Figure, sentence: Sentence, minutes: set[Decimal], places:
     """
     unit = spoken(words()["units"]["day"]["words"])
     said = sorted(int(count) for count in sentence.counts()) if unit.search(sentence.without_figures()) else []
-    said += [1] if sentence.says("day_beside") else []
+    said += [days for days, words_of in ((1, "day_beside"), (_WEEK, "a_week")) if sentence.says(words_of)]
     said += [int(length) // _DAY for length in sorted(minutes) if length and length % _DAY == 0]
     wanted, lengths = set(figure.keys), _lengths(("count", "day"), places)
     for known, place in _days(places):
@@ -84,6 +86,30 @@ def next_day(figure: Figure, sentence: Sentence, places: Places, today: date) ->
         day = today + timedelta(days=days)
         if set(implied(day)).intersection(figure.keys):
             return next(iter(places.of((("on", day.weekday()),))), None)
+    return None
+
+
+def recurring_day(figure: Figure, sentence: Sentence, places: Places, today: date) -> EvidencePlace | None:
+    """Return the place of a weekday without a date that a date is one of: "closed on Mondays, so not on the 15th".
+
+    The first and the last day of a stay are none.
+    """
+    if sentence.says("stay_ends"):
+        return None
+    months = {(key[1].year, key[1].month) for key in places.by_key if key[0] == "date" and isinstance(key[1], date)}
+    for key in figure.keys:
+        match key:
+            case ("weekday", int() as weekday, int() as month, int() as number):
+                days = [coming(month, number, today)]
+            case ("weekday of month", int() as weekday, int() as number):
+                days = [day for year, month in months if (day := coming(month, number, today)) and day.year == year]
+            case _:
+                continue
+        if any(day and day.weekday() == weekday for day in days):
+            dated = {place.path for one, found in places.by_key.items() if one[0] == "date" for place in found}
+            known = (one for one in places.of((("on", weekday),)) if one.is_prose and one.path not in dated)
+            if place := next(known, None):
+                return place
     return None
 
 
@@ -123,6 +149,25 @@ def later_time(figure: Figure, lengths: set[Decimal], places: Places, role: Role
         if wanted in reached and (reached[wanted][1] in said or _is_no_chance(wanted, reached)):
             place, minutes = reached[wanted]
             return replace(place, path=f"{place.path} {minutes:+} min")
+    return None
+
+
+def near_time(figure: Figure, sentence: Sentence, places: Places) -> EvidencePlace | None:
+    """Return the place of a time that is said to be about, or a little before or after, a time such as nine."""
+    before = sentence.whole[sentence.start : figure.start].rstrip()
+    soon = {
+        kind: spoken(pattern).search(before, max(0, len(before) - _AROUND)) for kind, pattern in words()["soon"].items()
+    }
+    low = 0 if soon["after"] and soon["after"].end() == len(before) else -_NEAR
+    high = 0 if soon["before"] and soon["before"].end() == len(before) else _NEAR
+    if low + high == 0 and sentence.rounding(figure) is None:
+        return None
+    said = [minute_of(key) for key in figure.keys if key[0] == "time"]
+    for key, found in places.by_key.items():
+        if key[0] == "time" and any(
+            low <= (minute_of(key) - minute + _DAY // 2) % _DAY - _DAY // 2 <= high for minute in said
+        ):
+            return found[0]
     return None
 
 

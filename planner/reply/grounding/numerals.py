@@ -28,8 +28,9 @@ _MOST_WORDS = 4
 """Most words of a number below a hundred, such as "quatre-vingt-dix-neuf"."""
 _MOST_DECIMALS = 2
 _TEN = 10
-_MILLION, _BEYOND = 10**6, 10**9
-"""The last one is more than any number that is read."""
+_MILLION = 10**6
+_LAKH, _BEYOND = 10**5, 10**9
+"""The smallest scale that does not stand alone for one of it, and more than any number that is read."""
 _COINS = "cents"
 _CENTS = frozenset({"cent", _COINS})
 """A hundred in French, behind a number below ten. "Seventy cents" are coins."""
@@ -90,6 +91,8 @@ def _spelled(text: str) -> Iterator[tuple[int, int, str]]:
             continue
         after, value = read
         after, decimals = _decimals(found, after)
+        if value % _MILLION == 0 and (more := _half_more(found, after)):
+            after, value = more, value + _MILLION // 2
         if _stands_alone(text, found[place].start, found[after - 1].end):
             ending = "th" if is_ordinal and _is_day(found, place, after) else ""
             yield found[place].start, found[after - 1].end, f"{value}{decimals}{ending}"
@@ -131,7 +134,7 @@ def _cardinal(found: list[_Word], place: int) -> tuple[int, int] | None:
         if not length:
             break
         if value >= 1000:
-            if value >= scale or (value >= _MILLION and not current):
+            if value >= scale or (value >= _LAKH and not current and length == 1):
                 break
             total, current, scale = total + max(current, 1) * value, 0, value
         elif value == 100 and 0 < current < (_TEN if found[at].text in _CENTS else 100):
@@ -155,6 +158,21 @@ def _decimals(found: list[_Word], place: int) -> tuple[int, str]:
                 break
             digits += str(value)
     return (place + 1 + len(digits), f".{digits}") if digits else (place, "")
+
+
+def _half_more(found: list[_Word], place: int) -> int:
+    """Return the place after "and a half" behind millions; 0 if it is not there."""
+    for length in (2, 3):
+        row = found[place : place + length]
+        said = " ".join(word.text for word in row)
+        if len(row) == length and all(word.is_joined for word in row) and _half().fullmatch(said):
+            return place + length
+    return 0
+
+
+@lru_cache
+def _half() -> re.Pattern[str]:
+    return re.compile(words()["half_more"])
 
 
 def _after_joint(found: list[_Word], place: int) -> int:

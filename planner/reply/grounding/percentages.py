@@ -31,6 +31,7 @@ def derive_percent(value: Decimal, known: KnownAmounts, direction: Direction | N
     shares = [(first.value / second.value * 100, first, second) for first, second in _compared(known)]
     for share, first, second in shares:
         is_stated = not known.stated.isdisjoint({first.value, second.value})
+        is_stated = is_stated or (known.is_worded and {first.value, second.value} in known.compared)
         is_found = _apart(share, value) <= (1 if direction else near)
         if is_found and (is_stated or not _is_chance(value, [each for each, _, _ in shares], near)):
             return Derived(value, f"{first.place.path} / {second.place.path}", first.place)

@@ -1,17 +1,19 @@
 """The places of evidence, by the keys of figures: where a value stands, and beside which names."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from itertools import islice
 from typing import Any
 
 from turnloom.planner.reply.grounding.assertions import ANY
 from turnloom.planner.reply.grounding.fields import name_in, names_in
-from turnloom.planner.reply.grounding.figures import Key
+from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import words
 from turnloom.planner.reply.grounding.numerals import in_digits
+from turnloom.planner.reply.grounding.text_segments import Segment, pairs_in, segments_in
 
 _LONGEST_LIST = 60
 """Most elements of a list that are told apart by their names."""
@@ -49,6 +51,8 @@ class EvidencePlace:
     """Whether only the user has said it, here or in an argument that the result repeats."""
     about: frozenset[str] = field(default=frozenset(), compare=False)
     """The stems of the words around it: in the names of its fields, in the texts of its object, beside it in a text."""
+    behind: str = field(default="", compare=False)
+    """The text right behind it, if it is an amount within a text."""
     is_prose: bool = field(default=False, compare=False)
     """Whether it stands in a longer text, which may speak of several things."""
 
@@ -136,6 +140,12 @@ class Places:
     """Object with names that is no element of a list, such as the option of an offer -> its names, in lower case."""
     everywhere: set[str] = field(default_factory=set)
     """Words for places that whole results are about, such as a destination: they name no single element."""
+    segments: dict[tuple[str, str, str], list[Segment]] = field(default_factory=dict)
+    """Step and path of a longer text, and kind -> its figures of this kind, and the stems of the words of each."""
+    compared: set[frozenset[Decimal]] = field(default_factory=set)
+    """Pairs of numbers that follow each other in a longer text, such as those of two years."""
+    moments: set[datetime] = field(default_factory=set)
+    """The moments with a time zone that results have."""
     lists: dict[Element, set[Element]] = field(default_factory=dict)
     """List of several objects -> its elements."""
     exchange: list[tuple[ExchangeRate, EvidencePlace]] = field(default_factory=list)
@@ -203,6 +213,12 @@ class Places:
             self.everywhere.update(word.lower() for value in spelt for word in value.split())
         if path and not path.endswith("]") and (names := names_in(fields)):
             self.alone[at] = frozenset(map(str.lower, names))
+
+    def learn_text(self, step: str, path: str, text: str, figures: Sequence[Figure]) -> None:
+        """Learn which numbers of a longer text follow each other, and which words belong to its amounts."""
+        self.compared |= pairs_in(figures)
+        for kind, inside in segments_in(text, figures):
+            self.segments[step, path, kind] = inside
 
     def is_of_other(self, place: EvidencePlace, elements: frozenset[Element]) -> bool:
         """Return whether a place is in an object with the name of another element beside some, and not of them."""

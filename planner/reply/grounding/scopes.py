@@ -8,6 +8,7 @@ from turnloom.planner.reply.grounding.contacts import is_of_nobody
 from turnloom.planner.reply.grounding.fields import FieldName, field_name
 from turnloom.planner.reply.grounding.labels import labels_of
 from turnloom.planner.reply.grounding.lexicon import words
+from turnloom.planner.reply.grounding.places import EvidencePlace, ResultOrigin
 
 _MOST_LABELS = 3
 _CENTS = 100
@@ -36,6 +37,8 @@ class FieldScope:
     about: frozenset[str] = frozenset()
     """As in `EvidencePlace`."""
     is_prose: bool = False
+    """As in `EvidencePlace`."""
+    behind: str = ""
     """As in `EvidencePlace`."""
     labels: tuple[str, ...] = ()
     """The stems of the words in the names of its field and of the one that holds it."""
@@ -71,6 +74,20 @@ class FieldScope:
         """Return the scope with other facts. Most are as they were, and a copy costs more than to see that."""
         known = ((getattr(self, fact), value) for fact, value in facts.items())
         return self if all(one is other or one == other for one, other in known) else replace(self, **facts)
+
+    def place(self, origin: ResultOrigin, path: str) -> EvidencePlace:
+        """Return the place of a value in a result."""
+        return EvidencePlace(
+            origin.step,
+            path,
+            origin.turn,
+            origin.age_s,
+            self.page,
+            self.is_said,
+            self.about,
+            self.behind,
+            self.is_prose,
+        )
 
     def operand_codes(self) -> list[str | None]:
         """Return the currencies in which arithmetic may take a number; None for one that may be no money."""

@@ -116,8 +116,9 @@ class Sentence:
         return self._goes_on_with(words()["for_all"], figure)
 
     def is_for_one(self, figure: Figure) -> bool:
-        """Return whether the words right behind an amount say that it is what each one pays."""
-        return self._goes_on_with(words()["for_one"], figure)
+        """Return whether the words right behind an amount say that it is what each one pays, also for a night."""
+        night, one = words()["basis"]["night"], words()["for_one"]
+        return self._goes_on_with(rf"(?:(?:{night}),? )?(?:{one})", figure)
 
     def is_nightly(self, figure: Figure) -> bool:
         """Return whether the words right behind an amount say that it is for a night."""

@@ -6,12 +6,14 @@ from datetime import date
 from decimal import Decimal
 
 from turnloom.planner.reply.grounding.arithmetic import derive, is_rounded
+from turnloom.planner.reply.grounding.assertions import discount_in
 from turnloom.planner.reply.grounding.binding import Mention, fits, is_in, is_in_one_statement
 from turnloom.planner.reply.grounding.context import Context, Reason
 from turnloom.planner.reply.grounding.exchange import exchanged
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
 from turnloom.planner.reply.grounding.known_amounts import Derived, KnownAmounts
-from turnloom.planner.reply.grounding.moments import TODAY, later_day, later_time, next_day
+from turnloom.planner.reply.grounding.labels import stems
+from turnloom.planner.reply.grounding.moments import TODAY, later_day, later_time, near_time, next_day, recurring_day
 from turnloom.planner.reply.grounding.percentages import derive_percent
 from turnloom.planner.reply.grounding.place_selection import of_basis, select_place
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Operand, Places
@@ -25,6 +27,8 @@ _COMPUTES = ("sums", "differences", "shares", "additions")
 _MOST_SAID = 12
 _FEW = 4
 _MOST_DAYS = 12
+_SHORTEST = 4
+"""Fewest letters of a word that tells what a percentage is of."""
 IDIOM = EvidencePlace("agent", "")
 """The place of what states nothing: an offered day, "100 % sure"."""
 
@@ -92,7 +96,8 @@ def code_of(figure: Figure, places: Places | None = None) -> str | None:
     """
     if not figure.keys:
         return None
-    key = next((key for key in figure.keys if places and places.of((key,))), figure.keys[0])
+    likely = (key for key in figure.keys if places and key[0] == "money" and key[2] in places.currencies)
+    key = next((key for key in figure.keys if places and places.of((key,))), next(likely, figure.keys[0]))
     return "%" if figure.kind == "percent" else str(key[2]) if key[0] == "money" and key[2] else None
 
 
@@ -100,7 +105,8 @@ def _keys(figure: Figure, sentence: Sentence) -> tuple[Key, ...]:
     """Return the keys of a figure, those of the same amount in no currency, and those of a night within a stay."""
     values = dict.fromkeys(key[1] for key in figure.keys if key[0] == "money")
     is_night = figure.kind == "date" and sentence.says("night_words")
-    nights = (("stay", *key[1:]) for key in figure.keys if is_night)
+    of_month = "weekday of month"
+    nights = (("stay of month" if key[0] == of_month else "stay", *key[1:]) for key in figure.keys if is_night)
     there = in_greenwich(figure.keys) if figure.kind == "time" and sentence.says("greenwich") else ()
     return (*figure.keys, *(("money", value, UNSTATED) for value in values), *nights, *there)
 
@@ -125,9 +131,11 @@ def _later(figure: Figure, context: Context) -> EvidencePlace | None:
     match figure.kind:
         case "date":
             following = next_day(figure, context.sentence, places, context.evidence.now.date())
-            return following or later_day(figure, context.sentence, context.lengths, places)
+            later = later_day(figure, context.sentence, context.lengths, places)
+            return following or later or recurring_day(figure, context.sentence, places, context.evidence.now.date())
         case "time":
-            return later_time(figure, context.lengths, places, role_of(figure, context.sentence))
+            later = later_time(figure, context.lengths, places, role_of(figure, context.sentence))
+            return later or near_time(figure, context.sentence, places)
     return None
 
 
@@ -184,6 +192,23 @@ def _is_of_other_list(one: Operand, elements: frozenset[Element], named: Sequenc
     return bool(elements) and is_listed and not any(is_in(one.place, mention.elements) for mention in named)
 
 
+def _percents_named(context: Context) -> frozenset[Decimal]:
+    """Return the percentages of the evidence around which are words of the sentence; all, if it tells a discount."""
+    places, sentence = context.evidence.places, context.sentence
+    known = places.values("percent")
+    if discount_in(sentence.text):
+        return frozenset(known)
+    said = {word for word in stems(sentence.text) if len(word) >= _SHORTEST or not word.isascii()}
+    return frozenset(value for value in known if any(place.about & said for place in places.of((("percent", value),))))
+
+
+def _people(known: Places) -> frozenset[Decimal]:
+    """Return how many people may share a price: the adults, or all with their children."""
+    adults = known.values("count", "adult") | known.values("count", "guest")
+    children = known.values("count", "child") | {Decimal(0)}
+    return frozenset(one + other for one in adults for other in children)
+
+
 def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmounts:
     named = frozenset(element for mention in context.topic for element in mention.elements)
     stated = {operand.value for operand in context.told}
@@ -215,7 +240,7 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         is_share=context.sentence.says_beside("shares", figure),
         parts=frozenset((*context.sentence.parts(), *_pairs(context.sentence))),
         percents=frozenset(context.sentence.percents()),
-        known_percents=frozenset(known.values("percent")),
+        known_percents=_percents_named(context),
         stated=frozenset(stated),
         basis=context.basis(figure),
         is_of_people=context.sentence.says("people"),
@@ -225,6 +250,9 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         is_nightly=context.basis(figure) == "night" and context.sentence.is_nightly(figure),
         says_nights=bool(context.nights),
         nights=frozenset(known.values("count", "night")),
+        compared=known.compared,
+        people=_people(known),
+        is_for_one=context.sentence.is_for_one(figure),
         strange=[
             one
             for one in (*told, *amounts)

@@ -14,7 +14,7 @@ _TIME = re.compile(
 )
 _POINT = re.compile(
     r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])[.h](?P<minute>[0-5]\d)(?!\d|[.,]\d)"
-    r"(?:\s?(?:(?P<half>[ap])\.?m\b\.?|u(?:hr|ur)\b)|(?=\s(?:bis|to|until|und|and|-|\u2013)\s\d\d?[.h]\d\d\s?(?:[ap]\.?m|uhr)\b))",
+    r"(?:\s?(?:(?P<half>[ap])\.?m\b\.?|u(?:hr|ur)\b)|(?=\s(?:bis|to|until|und|and|-|\u2013)\s\d\d?(?:[.h]\d\d)?\s?(?:[ap]\.?m|uhr)\b))",
     re.IGNORECASE,
 )
 _HEURES = re.compile(r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?h(?:\s?(?P<minute>[0-5]\d))?(?![\w])", re.IGNORECASE)
@@ -119,6 +119,13 @@ def _with_minutes(match: re.Match[str]) -> tuple[Key, ...]:
     return _about(int(match["minute"] or 0))(match)
 
 
+def _of_half(first: int) -> Read:
+    """Read "las 9 de la noche". `first`: the first hour of the half of the day."""
+    return lambda match: tuple(
+        ("time", hour, 0) for hour in ((0, 12) if match["hour"] == "12" else (int(match["hour"]) % 12 + first,))
+    )
+
+
 @lru_cache
 def _patterns() -> tuple[tuple[re.Pattern[str], Read], ...]:
     clock = words()["clock"]
@@ -191,6 +198,10 @@ def _beside_hours(hour: str) -> tuple[tuple[re.Pattern[str], Read], ...]:
         (
             rf"(?P<opening>(?<![^\W\d_])(?:{clock['hours_before']})\s?(?<=[\s'])){hour}\s(?P<behind>{behind})(?![^\W\d_])",
             _behind,
+        ),
+        *(
+            (rf"(?P<opening>(?<![^\W\d_])(?:{clock['hours_before']})\s?){hour}\s(?:{clock[part]})", read)
+            for part, read in (("in_the_morning", _of_half(0)), ("later_on", _of_half(12)))
         ),
         (rf"(?<![^\W\d_]){said}\s(?P<part>{halves})", _arabic),
         (rf"(?<![^\W\d_])(?:ال|لل)ساعة\s{said}(?P<part>)", _arabic),

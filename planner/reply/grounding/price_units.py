@@ -1,0 +1,29 @@
+"""Price units: what an amount is for, by the words right behind it, such as "per car, each way"."""
+
+import re
+from functools import lru_cache
+
+from turnloom.planner.reply.grounding.lexicon import spoken, words
+
+LONGEST = 40
+"""Most characters behind an amount that are read."""
+_END = re.compile(r"[;:.!?()\n\u060c\u061b\u061f](?:\s|$)|[\u3001\u3002\uff0c\uff1b]|\d|[$\u20ac\u00a3\u20aa\u20b9]")
+"""The end of what is said of an amount: that of the clause, or the next number."""
+
+
+@lru_cache(maxsize=4096)
+def units_in(behind: str) -> dict[str, str]:
+    """Return what an amount is for, by kind, such as who pays it: `{"who": "person", "way": "one"}`."""
+    said = _END.split(behind[:LONGEST], maxsplit=1)[0]
+    found: dict[str, str] = {}
+    for kind, units in words()["price_units"].items():
+        matches = [(match.start(), unit) for unit, spelt in units.items() if (match := spoken(spelt).search(said))]
+        if matches:
+            found[kind] = min(matches)[1]
+    return found
+
+
+def are_unlike(one: str, other: str) -> bool:
+    """Return whether two amounts are for different things, by the words right behind each of them."""
+    known = units_in(other)
+    return any(known.get(kind, unit) != unit for kind, unit in units_in(one).items())

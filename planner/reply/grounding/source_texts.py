@@ -1,0 +1,51 @@
+"""The texts of evidence, in which words are sought that are no figures: names, and short codes."""
+
+from collections.abc import Iterator
+
+_MOST_READ = 200_000
+"""Characters of evidence that are searched."""
+
+
+class SourceTexts:
+    """The texts of evidence, one line each."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._left = _MOST_READ
+        self._read: tuple[str, str] | None = None
+
+    def add(self, text: str) -> None:
+        """Take a text."""
+        if self._left > 0:
+            self._texts.append(text[: self._left].replace("\n", " "))
+            self._left -= len(text)
+            self._read = None
+
+    @property
+    def lines(self) -> str:
+        """The texts, one in each line."""
+        return self._both()[0]
+
+    def has(self, word: str) -> bool:
+        """Return whether a word stands in the texts, in any case."""
+        return any(True for _ in whole_words(word.casefold(), self._both()[1]))
+
+    def has_beginning(self, stem: str) -> bool:
+        """Return whether a word of the texts begins so, in any case."""
+        return any(True for _ in whole_words(stem.casefold(), self._both()[1], is_stem=True))
+
+    def _both(self) -> tuple[str, str]:
+        if self._read is None:
+            lines = "\n".join(self._texts)
+            self._read = lines, lines.casefold()
+        return self._read
+
+
+def whole_words(word: str, text: str, *, is_stem: bool = False) -> Iterator[int]:
+    """Yield where a word begins in a text, as a whole word or, if it is a stem, as the beginning of one."""
+    start = text.find(word)
+    while start >= 0:
+        end = start + len(word)
+        if not (text[start - 1 : start].isalnum() or (text[end : end + 1].isalnum() and not is_stem)):
+            yield start
+        start = text.find(word, end)

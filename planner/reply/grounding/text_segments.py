@@ -1,0 +1,83 @@
+"""Segments of a text: which of its words belong to which of its amounts.
+
+In "Adults pay 12 EUR, children 6" and in "12 EUR for adults and 6 for children" the words between two amounts are cut
+at the comma or the "and" between them.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from itertools import pairwise
+
+from turnloom.planner.reply.grounding.figures import Figure
+from turnloom.planner.reply.grounding.labels import stems
+from turnloom.planner.reply.grounding.lexicon import either, months, words
+
+Segment = tuple[Decimal, frozenset[str]]
+"""An amount of a text, and the stems of the words that belong to it."""
+_KINDS = ("money", "percent")
+_SHORTEST, _LONGEST = 4, 5
+"""Fewest letters of a word that tells something, and as many as tell it from others whatever its ending."""
+_YEARS = (1900, 2100)
+_COMMA = re.compile(r"[,;.:](?=\s|$)|[\u060c\u061b\u3001\u3002\uff0c]")
+_END = re.compile(r"[.;:!?](?=\s|$)|[\n\u3002\uff1b\u061b\u061f]")
+
+
+def segments_in(text: str, figures: Sequence[Figure]) -> Iterator[tuple[str, list[Segment]]]:
+    """Yield each kind of which a text has several amounts, with these."""
+    for kind in _KINDS:
+        amounts = [one for one in figures if one.kind == kind and one.keys]
+        if len(amounts) > 1:
+            yield kind, list(zip((_value(one) for one in amounts), segments(text, amounts), strict=True))
+
+
+def pairs_in(figures: Sequence[Figure]) -> set[frozenset[Decimal]]:
+    """Return the pairs of numbers of one kind that follow each other in a text, such as those of two years."""
+    found: set[frozenset[Decimal]] = set()
+    for kind in (*_KINDS, "number"):
+        values = [_value(one) for one in figures if one.kind == kind and one.keys]
+        found |= {frozenset(pair) for pair in pairwise(value for value in values if not _is_year(value))}
+    return found
+
+
+def segments(text: str, amounts: Sequence[Figure]) -> list[frozenset[str]]:
+    """Return the stems of the words that belong to each of the amounts of a text, which are in order."""
+    cuts = [_cut(text, first.end, second.start) for first, second in pairwise(amounts)]
+    return [
+        _words(_END.split(text[start : one.start])[-1]) | _words(_END.split(text[one.end : end], maxsplit=1)[0])
+        for one, start, end in zip(amounts, [0, *cuts], [*cuts, len(text)], strict=True)
+    ]
+
+
+def _value(figure: Figure) -> Decimal:
+    value = figure.keys[0][1]
+    assert isinstance(value, Decimal)
+    return value
+
+
+def _is_year(value: Decimal) -> bool:
+    return value == value.to_integral_value() and _YEARS[0] <= value <= _YEARS[1]
+
+
+def _words(text: str) -> frozenset[str]:
+    found = {word[:_LONGEST] for word in stems(text) if len(word) >= _SHORTEST or not word.isascii()}
+    return frozenset(found - _of_any_price())
+
+
+@lru_cache
+def _of_any_price() -> frozenset[str]:
+    return frozenset(word[:_LONGEST] for word in (*stems(words()["of_any_price"]), *months()))
+
+
+def _cut(text: str, start: int, end: int) -> int:
+    """Return where the words between two amounts begin to belong to the second: at the first comma, or last "and"."""
+    comma = _COMMA.search(text, start, end)
+    joints = [comma] if comma else list(_joint().finditer(text, start, end))
+    return joints[-1].end() if joints else start
+
+
+@lru_cache
+def _joint() -> re.Pattern[str]:
+    joints = either(map(re.escape, words()["list_joints"]))
+    return re.compile(rf"\s(?:(?:{joints})(?=\s)|\u05d5(?=[\u05d0-\u05ea])|\u0648(?=[\u0621-\u064a]))", re.IGNORECASE)

@@ -1,0 +1,96 @@
+"""Days and times that a sentence says together, or of which it says only what follows from results."""
+
+import pytest
+
+from tests.planner.reply.grounding.replies import refused
+
+MEETING = {
+    "expires_at": "2026-11-21T09:30:00Z",
+    "proposals": [
+        {"start": "2026-11-26T11:15:00+00:00", "end": "2026-11-26T12:45:00+00:00"},
+        {"start": "2026-11-27T14:00:00+00:00", "end": "2026-11-27T15:30:00+00:00"},
+    ],
+}
+HOUSE = {
+    "answers": [
+        {
+            "topic": "breakfast",
+            "answer": "Breakfast is served in the hall from 07:30 to 10:15, and on Sundays until 11:00.",
+        },
+        {"topic": "spa", "answer": "The spa on the roof is open from 14:00 to 21:30, and it is closed on Mondays."},
+        {"topic": "train", "answer": "The last train of the day leaves from the station in the valley at 00:10."},
+    ]
+}
+STAY = {"check_in": "2027-03-12", "check_out": "2027-03-16"}  # from Friday to Tuesday
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The first is from 11:15 to 12:45, the second from 2 pm to 3:30 pm.",
+        "Breakfast is from 7:30 to 10:15, and on Sunday from 7:30 to 11:00.",
+        "It is on 26 November, which is a Thursday.",
+        "It is on 26 November, a Thursday, or on 27 November (Friday).",
+        "You have 24 hours from now to choose.",
+        "The last train leaves shortly after midnight.",
+        "The spa is closed on Mondays, so not on Monday the 15th.",
+        "On Sunday, 14 March, breakfast goes on until 11:00.",
+        "Your last night is the night of Monday the 15th.",
+        "Il treno parte poco dopo mezzanotte.",
+        "La spa chiude alle nove e mezza di sera.",
+    ],
+)
+def test_what_follows_may_be_said(reply: str) -> None:
+    """The ends of one thing, a date's weekday, the time that is left, a day of the stay that a rule is about."""
+    assert refused(reply, MEETING, HOUSE, STAY) == []
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "It is from 11:15 to 15:30.",
+        "The spa is open from 14:00 to 11:00.",
+        "It is on 26 November, which is a Friday.",
+        "It is on 27 November (Thursday).",
+        "You have 48 hours from now to choose.",
+        "The last train leaves shortly before midnight.",
+        "The spa is closed on Mondays, so not on Wednesday the 17th.",
+        "You leave on Monday the 15th.",
+    ],
+)
+def test_what_does_not_follow_is_refused(reply: str) -> None:
+    """The end of another thing, another weekday, a day that no rule names, the wrong side of midnight."""
+    assert refused(reply, MEETING, HOUSE, STAY) != []
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes"),
+    [
+        ("Tarda cinco horas y cuarto.", 315),
+        ("Una visita guidata dura un'ora e dieci.", 70),
+        ("Le trajet dure deux heures et quart.", 135),
+        ("It takes 2 hours and three quarters.", 165),
+    ],
+)
+def test_lengths_in_words(text: str, minutes: int) -> None:
+    """Hours with a quarter, three quarters, or minutes without their unit."""
+    assert refused(text, {"duration_min": minutes}) == []
+    assert refused(text, {"duration_min": minutes + 30}) != []
+
+
+@pytest.mark.parametrize(
+    ("reply", "deeds", "is_right"),
+    [
+        ("I've confirmed the meeting and sent the invitation.", ["confirmed", "sent"], True),
+        ("I've also sent her the agenda.", ["confirmed", "sent"], False),
+        ("I've also sent her the agenda.", ["confirmed", "papers"], True),
+        ("I've already booked it for you.", ["held"], False),
+        ("Ya te reservé el hotel.", [], False),
+        ("I went ahead and put it in your calendar.", [], False),
+        ("ההזמנה כבר בוצעה.", ["held"], False),
+        ("Most rooms are already booked for May.", [], True),
+    ],
+)
+def test_deeds_that_no_call_has_done(reply: str, deeds: list[str], *, is_right: bool) -> None:
+    """An invitation is no agenda, and "already" makes a first person's deed none of somebody else's."""
+    assert (refused(reply, {"title": "Review"}, deeds=frozenset(deeds)) == []) is is_right
