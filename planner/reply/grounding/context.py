@@ -60,6 +60,8 @@ class Context:
             return frozenset()
         beside = [one for one in self.sentence.figures if one.kind in ("time", "money") and one is not figure]
         times = beside if [one.kind for one in beside] == ["time"] else []
+        if any(";" in self.sentence.whole[min(one.end, figure.end) : max(one.start, figure.start)] for one in times):
+            return frozenset()  # it is said of the next thing
         return frozenset().union(*(mention.elements for mention in dated(times, self.evidence.places)))
 
     def of_topic(self) -> frozenset[Element]:

@@ -40,6 +40,7 @@ from turnloom.planner.reply.grounding.records import OwnRecords, PrivateValues
 from turnloom.planner.reply.grounding.scan import SourceText, keys_of_many, read_text
 from turnloom.planner.reply.grounding.scopes import FieldScope
 from turnloom.planner.reply.grounding.source_texts import SourceTexts
+from turnloom.planner.reply.grounding.times import pointed_times
 from turnloom.planner.reply.grounding.unpriced import UnpricedNumbers
 from turnloom.planner.reply.grounding.zones import apart, keys_in, on_clocks, zones_in
 
@@ -256,7 +257,7 @@ class Evidence:
         plain = read.plain
         scope = scope.changed(is_prose=len(plain) > _LONGEST_PHRASE)
         is_public = scope.is_public or (not scope.is_private and is_of_business(plain))
-        for key in (*(key for claim in read.claims for key in claim.keys), *fractions(plain)):
+        for key in (*(key for claim in read.claims for key in claim.keys), *fractions(plain), *pointed_times(plain)):
             self._put(key, path, scope)
         for value in read.bare if scope.is_prose and not scope.is_said else ():
             self._put(("bare", value), path, scope)

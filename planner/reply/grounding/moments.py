@@ -20,6 +20,8 @@ from turnloom.planner.reply.grounding.sentences import Sentence
 TODAY = "now"
 """The path of today's date."""
 _DAY, _WEEK = 24 * 60, 7
+_NEXT_MONTHS = (30, 60)
+"""Days until the months in which a day of a week, such as "Tuesday the 1st", may be meant."""
 _LONGEST_STAY = 31
 _MOST_LENGTHS, _MOST_TIMES = 12, 16
 _CLOCK = re.compile(r"(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::00)?")
@@ -94,9 +96,10 @@ def recurring_day(figure: Figure, sentence: Sentence, places: Places, today: dat
 
     The first and the last day of a stay are none.
     """
-    if sentence.says("stay_ends"):
+    if sentence.says_in_clause("stay_ends", figure):
         return None
     months = {(key[1].year, key[1].month) for key in places.by_key if key[0] == "date" and isinstance(key[1], date)}
+    months |= {((day := today + timedelta(days=days)).year, day.month) for days in (0, *_NEXT_MONTHS)}
     for key in figure.keys:
         match key:
             case ("weekday", int() as weekday, int() as month, int() as number):

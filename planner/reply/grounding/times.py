@@ -17,6 +17,10 @@ _POINT = re.compile(
     r"(?:\s?(?:(?P<half>[ap])\.?m\b\.?|u(?:hr|ur)\b)|(?=\s(?:bis|to|until|und|and|-|\u2013)\s\d\d?(?:[.h]\d\d)?\s?(?:[ap]\.?m|uhr)\b))",
     re.IGNORECASE,
 )
+_POINTED = re.compile(
+    r"(?<![\d.,$\u20ac\u00a3-])(?P<hour>[01]?\d|2[0-3])\.(?P<minute>[0-5]\d)"
+    r"(?![\d.,]\d|\d|\s?(?:%|[$\u20ac\u00a3\u20aa]|[A-Z]{3}\b|k[mgr]\b|m\b|mill|euro|dollar))"
+)
 _HEURES = re.compile(r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?h(?:\s?(?P<minute>[0-5]\d))?(?![\w])", re.IGNORECASE)
 """A time of day as French writes it, where a word before it says that it is no duration."""
 _HEURES_RANGE = re.compile(
@@ -44,6 +48,11 @@ _QUARTERS = {"half_past": 30, "half_to": -30, "quarter_past": 15, "quarter_to": 
 """Words of `words.yaml` before an hour, and the minutes that they add to it."""
 
 Read = Callable[[re.Match[str]], tuple[Key, ...]]
+
+
+def pointed_times(text: str) -> set[Key]:
+    """Return the times that a source may mean by two numbers with a point, such as "kl. 15.30" and "dalle 8.00"."""
+    return {("time", int(match["hour"]), int(match["minute"])) for match in _POINTED.finditer(text)}
 
 
 def find_times(text: str) -> Iterator[Figure]:

@@ -27,6 +27,8 @@ def misnamed_weekdays(sentence: Sentence, weekdays: Iterable[Figure], places: Pl
 
 
 def _is_of(day: Figure, weekday: Figure, sentence: Sentence) -> bool:
+    if sentence.whole[weekday.end : weekday.end + 2].strip()[:1].isdigit():
+        return False  # "jeudi 3" is another day
     between = sentence.whole[day.end : weekday.start].strip(" ,(\u060c")
     return not between or spoken(words()["is_weekday"]).fullmatch(between) is not None
 

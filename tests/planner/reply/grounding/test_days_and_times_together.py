@@ -63,6 +63,34 @@ def test_what_does_not_follow_is_refused(reply: str) -> None:
     assert refused(reply, MEETING, HOUSE, STAY) != []
 
 
+def test_sources_write_times_with_a_point() -> None:
+    """In Norwegian, in Italian: in a reply they are read where a word says that they are times."""
+    house = {"answer": "Frokosten serveres fra 07.00 til 10.30, på søndager til 11.30, i den store salen ved sjøen."}
+
+    assert refused("Breakfast is from 7 am until half past ten.", house) == []
+    assert refused("Breakfast is from 8 am until half past ten.", house, MEETING) != []
+
+
+def test_a_time_behind_a_semicolon_is_another_things() -> None:
+    """The only time of a sentence tells of which departure its only price is, unless it is in the next statement."""
+    flights = {
+        "results": [
+            {"flight_number": "JQ739", "departs": "2027-01-26T07:10:00+10:00", "price": 189.0, "currency": "AUD"},
+            {"flight_number": "VA1517", "departs": "2027-01-26T18:05:00+10:00", "price": 236.0, "currency": "AUD"},
+        ]
+    }
+
+    assert refused("JQ739 is 189 dollars; VA1517 leaves at 18:05.", flights) == []
+    assert refused("The one at 18:05 is 189 dollars.", flights) != []
+
+
+def test_a_weekday_before_a_number_is_another_day() -> None:
+    """It is not said of the date before it."""
+    days = {"days": [{"date": "2026-12-01"}, {"date": "2026-12-03"}, {"date": "2026-12-07"}]}
+
+    assert refused("Ce serait le mardi 1er décembre, le jeudi 3 ou le lundi 7.", days) == []
+
+
 @pytest.mark.parametrize(
     ("text", "minutes"),
     [
@@ -86,6 +114,9 @@ def test_lengths_in_words(text: str, minutes: int) -> None:
         ("I've also sent her the agenda.", ["confirmed", "papers"], True),
         ("I've already booked it for you.", ["held"], False),
         ("Ya te reservé el hotel.", [], False),
+        ("Ya le confirmé la cita.", ["proposed"], False),
+        ("Ya le confirmé la cita.", ["confirmed"], True),
+        ("C'est fait, le rendez-vous est pris.", ["proposed"], False),
         ("I went ahead and put it in your calendar.", [], False),
         ("ההזמנה כבר בוצעה.", ["held"], False),
         ("Most rooms are already booked for May.", [], True),
