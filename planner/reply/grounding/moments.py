@@ -99,7 +99,8 @@ def recurring_day(figure: Figure, sentence: Sentence, places: Places, today: dat
     if sentence.says_in_clause("stay_ends", figure):
         return None
     months = {(key[1].year, key[1].month) for key in places.by_key if key[0] == "date" and isinstance(key[1], date)}
-    months |= {((day := today + timedelta(days=days)).year, day.month) for days in (0, *_NEXT_MONTHS)}
+    soon = (today + timedelta(days=days) for days in (0, *_NEXT_MONTHS))
+    months |= {(day.year, day.month) for day in soon}
     for key in figure.keys:
         match key:
             case ("weekday", int() as weekday, int() as month, int() as number):
