@@ -14,14 +14,13 @@ from babel import Locale
 
 from turnloom.planner.reply.grounding.lexicon import months, weekdays
 from turnloom.planner.reply.grounding.places import strings
+from turnloom.planner.reply.grounding.proper_names import stem_of_name
 from turnloom.planner.reply.reply_input import ReplyInput
 
 _WORD_INSIDE = re.compile(r"(?<=[\w,;)] )[^\W\d_]{3,40}")
 """A word that does not begin a sentence or a line."""
 _NO_WORD = re.compile(r"[\W_]+")
 _NOUNS_ARE_CAPITAL = frozenset({"de", "lb"})
-_LONGEST_STEM = 5
-"""Letters that tell names apart: endings differ between languages and cases."""
 _MOST = 10
 
 
@@ -67,8 +66,7 @@ def _places_and_tongues(locale: str) -> frozenset[str]:
 
 
 def _stem(name: str) -> str:
-    plain = _plain(name)
-    return plain[: min(_LONGEST_STEM, max(3, len(plain) - 1))]
+    return stem_of_name(_plain(name))
 
 
 def _plain(text: str) -> str:

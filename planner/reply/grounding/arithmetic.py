@@ -135,11 +135,12 @@ def _candidates(known: KnownAmounts, *, is_precise: bool) -> Iterator[Derived]:
         for second in amounts:
             if first is second or (first.code is None) != (second.code is None):
                 continue
-            is_told = is_precise or (first in known.told and second in known.told)
+            are_told = first in known.told and second in known.told
+            is_told = is_precise or are_told
             is_of_user = first.place.is_said or second.place.is_said
             if (is_told or known.is_sum) and not is_of_user:
-                is_named = known.is_sum and first in known.told and second in known.told
-                yield replace(_joined(first, second, "+", first.value + second.value), may_be_rounded=is_named)
+                total = _joined(first, second, "+", first.value + second.value)
+                yield replace(total, may_be_rounded=known.is_sum and are_told)
             if is_told or known.is_difference:
                 yield replace(_joined(first, second, "-", abs(first.value - second.value)), may_be_rounded=True)
     yield from _sums(known)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from turnloom.planner.reply.grounding.contacts import named_by
 from turnloom.planner.reply.grounding.figures import Figure
-from turnloom.planner.reply.grounding.lexicon import words
 from turnloom.planner.reply.grounding.source_texts import SourceTexts
 
 _SIGN = r"[A-Za-z0-9]"
@@ -31,7 +31,7 @@ def unknown_codes(text: str, known: SourceTexts) -> Iterator[Figure]:
 @lru_cache
 def _named() -> re.Pattern[str]:
     """Return the pattern of a code behind a word that says that it is one."""
-    names, joints = (re.sub(r"\s(?=\|)|(?<=\|)\s", "", words()[key]) for key in ("code_names", "document_joints"))
+    names, joints = named_by("code_names")
     return re.compile(
         rf"(?i:(?<![^\W\d_])(?:{names})(?:\s?(?:(?:{joints})\s?){{0,3}}|(?:\s[^\W\d_]+){{1,3}}\s(?:{_IS}))):?\s[\"'*`]{{0,2}}"
         rf"(?P<code>[A-Z][A-Z0-9]{{2,7}}|(?={_SIGN}*\d)(?={_SIGN}*[A-Za-z]){_SIGN}{{3,12}})(?![\w@-]|[.:]\w)"

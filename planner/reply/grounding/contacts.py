@@ -195,9 +195,15 @@ def _address(link: str) -> str:
     return plain if scheme.lower() in ("", "https") else f"{scheme.lower()}://{plain}"
 
 
+def named_by(kind: str) -> tuple[str, str]:
+    """Return the patterns of the words for documents, or codes, and of those between them and a number."""
+    names, joints = (re.sub(r"\s(?=\|)|(?<=\|)\s", "", words()[key]) for key in (kind, "document_joints"))
+    return names, joints
+
+
 @lru_cache
 def _named_documents() -> re.Pattern[str]:
-    names, joints = (re.sub(r"\s(?=\|)|(?<=\|)\s", "", words()[key]) for key in ("documents", "document_joints"))
+    names, joints = named_by("documents")
     return re.compile(
         rf"(?<![^\W\d_])(?:{names})\s?(?:(?:{joints})\s?){{0,3}}:?\s?(?P<number>(?=[\w-]{{0,40}}\d)[A-Z0-9][A-Z0-9-]{{4,40}})\b",
         re.IGNORECASE,
@@ -206,7 +212,7 @@ def _named_documents() -> re.Pattern[str]:
 
 @lru_cache
 def _named_codes() -> re.Pattern[str]:
-    names, joints = (re.sub(r"\s(?=\|)|(?<=\|)\s", "", words()[key]) for key in ("code_names", "document_joints"))
+    names, joints = named_by("code_names")
     return re.compile(
         rf"(?i:(?<![^\W\d_])(?:{names})\s?(?:(?:{joints})\s?){{0,3}}):?\s?[\"'#]?(?P<code>[A-Z0-9]{{6,8}})(?![\w-])"
     )

@@ -1,7 +1,7 @@
 """Selection of a place: of those that have a value, the one that fits what the sentence says of it."""
 
 import re
-from dataclasses import replace
+from collections.abc import Collection, Iterable
 
 from turnloom.planner.reply.grounding import price_units
 from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_beside, is_in
@@ -11,7 +11,7 @@ from turnloom.planner.reply.grounding.paths import basis_at, basis_of, is_for_on
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.roles import role_of
 from turnloom.planner.reply.grounding.sentences import Sentence
-from turnloom.planner.reply.grounding.text_segments import segments
+from turnloom.planner.reply.grounding.text_segments import Segment, segments
 
 _NEXT_WORD = re.compile(r"\s(?!(?:per|each|for|and|with|from|have|that|than|also)\b)[^\W\d_]{4,}")
 
@@ -31,7 +31,7 @@ def select_place(places: list[EvidencePlace], figure: Figure, context: Context) 
         bound = on_day if bound else [place for place in places if is_in(place, on)]
     if figure.kind == "time" and (role := role_of(figure, context.sentence)):
         bound = [place for place in bound if role_of_field(place.path) in (None, role)]
-    bound = [place for place in bound if not _is_of_other_words(place, figure, context)]
+    bound = _of_own_words(bound, figure, context)
     if not bound:
         return "other"
     facts = [place for place in bound if not place.is_said]
@@ -46,24 +46,29 @@ def select_place(places: list[EvidencePlace], figure: Figure, context: Context) 
 
 def _is_repeated(figure: Figure, place: EvidencePlace, sentence: Sentence) -> bool:
     """Return whether an amount is a part of what the user calls something, such as "the 12,600 grant"."""
-    behind = sentence.whole[figure.end : figure.end + price_units.LONGEST]
-    said, heard = (_NEXT_WORD.match(text) for text in (behind, place.behind))
+    said, heard = (_NEXT_WORD.match(text) for text in (_behind(figure, sentence), place.behind))
     return said is not None and heard is not None and said[0].lower() == heard[0].lower()
 
 
-def _is_of_other_words(place: EvidencePlace, figure: Figure, context: Context) -> bool:
-    """Return whether the words around an amount are those of another amount in the text that it is from."""
-    known = context.evidence.places.segments.get((place.step, place.path, figure.kind), ())
-    if not known:
-        return False
-    money = [one for one in context.sentence.figures if one.kind == figure.kind]
-    shifted = [
-        replace(one, start=one.start - context.sentence.start, end=one.end - context.sentence.start) for one in money
+def _of_own_words(found: list[EvidencePlace], figure: Figure, context: Context) -> list[EvidencePlace]:
+    """Return the places but those in texts in which the words around a figure are those of another amount."""
+    known = context.evidence.places.segments
+    if not any((place.step, place.path, figure.kind) in known for place in found):
+        return found
+    amounts = [one for one in context.sentence.figures if one.kind == figure.kind]
+    said, values = segments(context.sentence.whole, amounts)[amounts.index(figure)], {key[1] for key in figure.keys}
+    return [
+        place
+        for place in found
+        if not _are_of_another(said, values, known.get((place.step, place.path, figure.kind), ()))
     ]
-    said = segments(context.sentence.text, shifted)[money.index(figure)]
-    values = {key[1] for key in figure.keys}
-    own = frozenset[str]().union(*(inside for value, inside in known if value in values))
-    others = frozenset[str]().union(*(inside for value, inside in known if value not in values))
+
+
+def _are_of_another(said: frozenset[str], values: Collection[object], inside: Iterable[Segment]) -> bool:
+    """Return whether words are only those of other amounts than some values."""
+    own, others = set[str](), set[str]()
+    for value, around in inside:
+        (own if value in values else others).update(around)
     return bool(own - others and said & (others - own)) and not said & (own - others)
 
 
@@ -104,8 +109,12 @@ def of_basis(found: list[EvidencePlace], figure: Figure, context: Context) -> li
         same = [place for place in same if not is_for_one(place.path)]
     if sentence.is_for_one(figure):
         same = [place for place in same if is_for_one(place.path) or basis_of(place.path) != "total"]
-    behind = sentence.whole[figure.end : min(sentence.end, figure.end + price_units.LONGEST)]
-    return [place for place in same if not price_units.are_unlike(behind, place.behind)]
+    return [place for place in same if not price_units.are_unlike(_behind(figure, sentence), place.behind)]
+
+
+def _behind(figure: Figure, sentence: Sentence) -> str:
+    """Return the words of a sentence right behind a figure."""
+    return sentence.whole[figure.end : min(sentence.end, figure.end + price_units.LONGEST)]
 
 
 def _have_own(figure: Figure, elements: frozenset[Element], places: Places) -> bool:

@@ -28,6 +28,11 @@ _FEWEST_LOWER = 2
 """A line with fewer words in lower case may be a heading, in which each word begins with a capital."""
 
 
+def stem_of_name(name: str) -> str:
+    """Return the first letters of a name, which tell it from others whatever its ending."""
+    return name[: min(_LONGEST_STEM, max(_SHORTEST, len(name) - 1))]
+
+
 def altered_names(text: str, known: SourceTexts) -> Iterator[Figure]:
     """Yield the names in a text of which the evidence has one part in a name, and the other part nowhere."""
     for sentence in _SENTENCE.finditer(text):
@@ -95,7 +100,7 @@ def _is_capital(word: str) -> bool:
 def _is_unknown(word: str, known: SourceTexts) -> bool:
     """Return whether no word of the evidence begins as this one. Days and months are known."""
     plain = word.casefold()
-    stem = plain[: min(_LONGEST_STEM, max(_SHORTEST, len(plain) - 1))]
+    stem = stem_of_name(plain)
     return (
         len(word) >= _SHORTEST and plain not in months() and plain not in weekdays() and not known.has_beginning(stem)
     )
