@@ -112,7 +112,8 @@ def _cents() -> re.Pattern[str]:
     return re.compile(
         rf"(?<![\d.,])(?P<whole>\d{{1,7}}) (?P<currency>[^\W\d_]{{3,12}})(?:"
         rf",? (?:(?:{words()['cent_joints']}) )?(?P<cents>\d{{1,2}}) (?:{words()['cent_words']})(?![^\W\d_])"
-        rf"| (?P<hundredths>\d{{2}})(?![.,:]?\d|{_SPACE}?(?:[^\w\s.,;:!?)*]|(?:{either(units)})(?![^\W\d_]))))",
+        rf"| (?:con )?(?P<hundredths>\d{{2}})"
+        rf"(?![.,:]?\d|{_SPACE}?(?:[^\w\s.,;:!?)*]|(?:{either(units)})(?![^\W\d_]))))",
         re.IGNORECASE,
     )
 

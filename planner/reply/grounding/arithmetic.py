@@ -17,6 +17,7 @@ from turnloom.planner.reply.grounding.composition import CHANCE_OF_STATED, Compo
 from turnloom.planner.reply.grounding.known_amounts import Derived, KnownAmounts
 from turnloom.planner.reply.grounding.paths import basis_at, basis_of, is_for_one
 from turnloom.planner.reply.grounding.places import UNSTATED, Operand
+from turnloom.planner.reply.grounding.remainders import left_of, there_and_back
 from turnloom.planner.reply.grounding.sentences import Direction
 from turnloom.planner.reply.grounding.text_arithmetic import in_texts, of_group
 
@@ -127,6 +128,8 @@ def _candidates(known: KnownAmounts, *, is_precise: bool) -> Iterator[Derived]:
     """Yield what follows from known amounts. A figure with cents is seldom hit by chance, so any two may make it."""
     yield from _scaled(known)
     yield from _percentages(known)
+    yield from there_and_back(known)
+    yield from left_of(known)
     if known.is_free:
         yield from _of_records(known)
     amounts = known.amounts[:_MOST]

@@ -100,10 +100,11 @@ def _policies(text: str) -> Iterator[Key]:
 
 def is_denied(clause: str) -> bool:
     """Return whether a clause has a word that denies. "At no charge" and "no cancellation fee" deny only a price."""
-    return _is_negated(clause) or _search(_words()["denying_parts"], _without_price(clause)) is not None
+    return is_negated(clause) or _search(_words()["denying_parts"], _without_price(clause)) is not None
 
 
-def _is_negated(clause: str) -> bool:
+def is_negated(clause: str) -> bool:
+    """Return whether a clause has a word such as "not" that is not of a price."""
     return _search(_words()["negations"], _without_price(clause)) is not None
 
 
@@ -152,7 +153,7 @@ def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, tuple[Key, 
         return
     about, named = _words()["topics"][topic], _search(_words()["topics"][topic]["words"], text)
     free = _search(_words()["free_of"], text)
-    is_negated = _is_negated(_without_others(text, topic))
+    has_negation = is_negated(_without_others(text, topic))
     is_found = False
     for aspect, read in _words()["aspects"].items():
         if topic not in read["topics"] or (aspect == "exists" and (named is None or is_found)):
@@ -166,27 +167,39 @@ def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, tuple[Key, 
         word = None if is_beside and aspect == "free" and affirmed is None else word
         if word is not None:
             is_found = True
-            so = is_negated and _is_negated(_without_others(_up_to_joint(text, word.end()), topic))
+            so = has_negation and is_negated(_without_others(_up_to_joint(text, word.end()), topic))
             yield word.start(), word.end(), (("flag", topic, aspect, (affirmed is not None) != so),)
-        elif named and is_negated and about["denied"] == aspect and (aspect != "exists" or _lacks(text, named)):
+        elif named and has_negation and about["denied"] == aspect and (aspect != "exists" or _lacks(text, named)):
             yield named.start(), named.end(), (("flag", topic, aspect, False),)
+
+
+def aspects_of_any() -> dict[str, dict[str, str]]:
+    """Return the words that affirm or deny something of a thing that no list has, by what they say of it."""
+    found: dict[str, dict[str, str]] = _words()["aspects_of_any"]
+    return found
+
+
+def is_so(clause: str, word: re.Match[str]) -> bool:
+    """Return whether a clause says what a word of it says, and does not deny it."""
+    return not (is_of_price(clause, word.start()) or is_negated(_up_to_joint(clause, word.end())))
 
 
 def _up_to_joint(text: str, end: int) -> str:
     """Return a clause up to the "and" behind a place: what is denied there may be of something else."""
-    joint = _joint().search(text, end)
+    joint = joint_of_words().search(text, end)
     return text[: joint.start()] if joint else text
 
 
 @lru_cache
-def _joint() -> re.Pattern[str]:
+def joint_of_words() -> re.Pattern[str]:
+    """Return the pattern of "and" or "but" between the parts of a clause."""
     joints = either([*map(re.escape, lexicon.words()["list_joints"]), _words()["contrasts"]])
     return re.compile(rf"\s(?:{joints})\s", re.IGNORECASE)
 
 
 def _discounts(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
     """Yield the discount that a clause promises."""
-    found = None if _is_negated(text) else _search(_words()["discounts"], text)
+    found = None if is_negated(text) else _search(_words()["discounts"], text)
     if found:
         yield found.start(), found.end(), (("discount",),)
 

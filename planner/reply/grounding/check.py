@@ -23,8 +23,9 @@ from turnloom.planner.reply.grounding.contradictions import contradiction
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.figures import Figure, folded, visible
 from turnloom.planner.reply.grounding.numerals import in_digits
-from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Operand
-from turnloom.planner.reply.grounding.policies import denied_flags
+from turnloom.planner.reply.grounding.pairings import unpaired
+from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Operand, Places
+from turnloom.planner.reply.grounding.policies import denied_flags, denied_texts
 from turnloom.planner.reply.grounding.proper_names import altered_names
 from turnloom.planner.reply.grounding.relative_days import in_words, miscounted, misdated, misnamed
 from turnloom.planner.reply.grounding.scan import claims, figures
@@ -181,13 +182,23 @@ def _traced(context: Context, totals: _Totals) -> Iterator[tuple[Figure, Evidenc
         value = value_of(figure)
         if isinstance(place, EvidencePlace) and value is not None and place.path:
             known = totals.untold if is_total else context.told
-            known.append(Operand(value, code_of(figure, context.evidence.places), place))
+            code = code_of(figure, context.evidence.places) or _code_at(place, context.evidence.places)
+            known.append(Operand(value, code, place))
+
+
+def _code_at(place: EvidencePlace, places: Places) -> str | None:
+    """Return the currency of what a calculation starts from."""
+    path = place.path.lstrip("(").partition(" ")[0]
+    if path == place.path or place.is_prose:
+        return None
+    at = (one.code for one in places.operands.values() if (one.place.step, one.place.path) == (place.step, path))
+    return next(filter(None, at), None)
 
 
 def _contradicted(
     claimed: Sequence[Figure], context: Context, derived: Mapping[int, str]
 ) -> Iterator[tuple[Figure, Reason]]:
-    yield from ((claim, "policy") for claim in denied_flags(context))
+    yield from ((claim, "policy") for claim in (*denied_flags(context), *denied_texts(context)))
     for claim in claimed:
         if reason := contradiction(claim, context, derived):
             yield claim, reason
@@ -196,6 +207,7 @@ def _contradicted(
 def _inconsistent(context: Context, claimed: Sequence[Figure], relative: Sequence[Figure]) -> Iterator[Figure]:
     """Yield the figures of a sentence that cannot be right beside others of it."""
     known = context.evidence.places.operands.values()
+    yield from unpaired(context.sentence, [one for one in context.named if one.start >= context.sentence.start])
     yield from unrelated(context.sentence)
     yield from not_apart(context.sentence, known)
     yield from of_other_nights(context.sentence, context.nights)

@@ -51,7 +51,7 @@ class _Term(NamedTuple):
 
     value: int
     form: str
-    parts: tuple["_Term | Operand | int", ...]
+    parts: tuple["_Term | Operand | int | str", ...]
 
 
 def composed(
@@ -145,19 +145,19 @@ def _share(term: _Term, count: int) -> _Term:
     return _Term((2 * term.value + count) // (2 * count), "{} / {}", (term, count))
 
 
-def _percent(term: _Term, percent: int) -> _Term:
-    return _Term((term.value * percent + 50) // 100, "{} * {} %", (term, percent))
+def _percent(term: _Term, tenths: int) -> _Term:
+    return _Term((term.value * tenths + 500) // 1000, "{} * {} %", (term, f"{tenths / 10:g}"))
 
 
 def _shares_of(percents: Iterable[Decimal]) -> list[int]:
-    """Return whole percentages, and what is left and what is more by them."""
-    whole = [int(percent) for percent in percents if percent == int(percent)]
-    return [share for percent in whole for share in (percent, 100 - percent, 100 + percent)]
+    """Return percentages of at most one decimal, and what is left and what is more by them, in tenths."""
+    known = [int(percent * 10) for percent in percents if percent * 10 == int(percent * 10)]
+    return [share for tenths in known for share in (tenths, 1000 - tenths, 1000 + tenths)]
 
 
 def _path(term: _Term) -> str:
     parts = (
-        part if isinstance(part, int) else _path(part) if isinstance(part, _Term) else part.place.path
+        part if isinstance(part, int | str) else _path(part) if isinstance(part, _Term) else part.place.path
         for part in term.parts
     )
     return term.form.format(*parts)
@@ -165,5 +165,5 @@ def _path(term: _Term) -> str:
 
 def _source(term: _Term) -> Operand:
     first = term.parts[0]
-    assert not isinstance(first, int)
+    assert not isinstance(first, int | str)
     return _source(first) if isinstance(first, _Term) else first

@@ -7,7 +7,7 @@ may come from.
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
-from itertools import combinations, pairwise, permutations, takewhile
+from itertools import combinations, pairwise, takewhile
 
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.lexicon import spoken, words
@@ -23,6 +23,8 @@ _FARTHEST = 60
 _AROUND, _CLOSE = 24, 20
 _FEWEST_SUMMED, _MOST_SUMMED = 3, 6
 _MOST_PARTS = 12
+_COUNTED = re.compile(r"(?<![\d.,:])(?P<count>[1-9]\d?)(?: [^\W\d_]{2,16}){1,3} $")
+"""The number of things before what one of them costs."""
 _NEXT_AMOUNT = re.compile(r"\s*(?:(?:an?|the)\s)?[^\w\s]?\d")
 """What makes "plus" an addition, as in "€45 plus a €25 fee"."""
 
@@ -59,10 +61,11 @@ def not_apart(sentence: Sentence, known: Collection[Operand]) -> Iterator[Figure
     is_rounded = any(sentence.rounding(figure) for figure in money)
     if low + middle == high or is_rounded or not low:
         return
-    compared = [figure for figure in money if _is_compared(sentence, figure)]
+    limits = _said(known)
+    compared = [figure for figure in money if _is_compared(sentence, figure) and _value(figure) not in limits]
     if len(compared) == 1:
-        limits = {operand.value for operand in known if operand.place.is_said}
-        apart = {abs(_value(figure) - limit) for figure in money if figure is not compared[0] for limit in limits}
+        others = [_value(figure) for figure in money if figure is not compared[0]]
+        apart = {abs(value - limit) for value in (*others, sum(others)) for limit in limits}
         yield from compared if _value(compared[0]) not in apart else ()
 
 
@@ -98,7 +101,8 @@ def not_together(sentence: Sentence, known: Collection[Operand]) -> Iterator[Fig
         if value not in sourced and len(others) > 1:
             sums = [sum(some, Decimal()) for count in range(2, len(others) + 1) for some in combinations(others, count)]
             is_multiple = any(_is_times(value, one) for one in (*others, *sums))
-            is_multiple = is_multiple or any(value + one == other for one, other in permutations(others, 2))
+            wholes = [*others, *_said(known)]  # what is left of one of them
+            is_multiple = is_multiple or any(value + one == whole for one in others for whole in wholes if whole != one)
             if not is_multiple and not any(
                 _is_times(value - more, one) for more in sourced for one in (*computed, *sums)
             ):
@@ -123,8 +127,8 @@ def itemised(found: Sequence[Sentence]) -> dict[int, str]:
             behind = amounts[number + 1 : number + 1 + _MOST_PARTS]
             before = amounts[max(0, number - _MOST_PARTS) : number][::-1]
             for parts in (_of_kind(behind) + below, _of_kind(before) + above):
-                if count := _adding_up(figure, parts):
-                    totals[figure.start] = " + ".join(str(_value(part)) for part in parts[:count])
+                if path := _adding_up(figure, parts) or _adding_up(figure, parts, sentence.whole):
+                    totals[figure.start] = path
     return totals
 
 
@@ -140,16 +144,28 @@ def _of_kind(figures: Sequence[Figure]) -> list[Figure]:
     return kinds[0] or kinds[1]
 
 
-def _adding_up(figure: Figure, parts: Sequence[Figure]) -> int:
-    """Return how many of the first parts add up to an amount: 0 if they do not, or if they are too few."""
-    value, total = _value(figure), Decimal()
-    for count, part in enumerate(parts[:_MOST_PARTS], 1):
-        total += _value(part)
-        if total > value or code_of(part) not in (None, code_of(figure)) or not _value(part):
-            return 0
-        if total == value and count > 1:
-            return count
-    return 0
+def _said(known: Collection[Operand]) -> set[Decimal]:
+    """Return the amounts that the user has named."""
+    return {operand.value for operand in known if operand.place.is_said}
+
+
+def _adding_up(figure: Figure, parts: Sequence[Figure], text: str = "") -> str:
+    """Return the sum of the first parts if it is an amount; nothing if it is not, or if they are too few.
+
+    If the text is given, a part counts so many times as the number before it says: "two adults at 720 each".
+    """
+    left, terms = _value(figure), []
+    for part in parts[:_MOST_PARTS]:
+        value = _value(part)
+        counted = _COUNTED.search(text, max(0, part.start - _AROUND), part.start)
+        times = int(counted["count"]) if counted else 1
+        left -= value * times
+        terms.append(f"{value} * {times}" if times > 1 else f"{value}")
+        if left < 0 or code_of(part) not in (None, code_of(figure)) or not value:
+            break
+        if left == 0 and len(terms) > 1:
+            return " + ".join(terms)
+    return ""
 
 
 def _parts(values: list[Decimal]) -> list[Decimal]:

@@ -114,7 +114,7 @@ class Evidence:
     def add_authored(self, text: str, path: str) -> None:
         """Add a text of the agent's makers or of a person in its place: its persona, or a template's own words."""
         self._origin = _AUTHORED
-        self.texts.add(text)
+        self.texts.add(text, is_result=False)
         for key in keys_of_many(text):
             self._put(key, path, FieldScope())
 
@@ -131,7 +131,7 @@ class Evidence:
             case int() | float():
                 self._number(Decimal(str(value)), path, scope)
             case str():
-                self.texts.add(value)
+                self.texts.add(value, is_result=not scope.is_said)
                 self._text(value, path, scope)
                 if rows := getattr(value, "rows", None):
                     self._walk_list(rows, path, scope)

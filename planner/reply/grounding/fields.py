@@ -195,6 +195,15 @@ def names_in(fields: dict[str, Any]) -> list[str]:
     return [value for key, value in fields.items() if isinstance(value, str) and field_name(key).is_name]
 
 
+def route_in(fields: dict[str, Any]) -> tuple[str, str] | None:
+    """Return from where an object leads, and where to; None if it does not say both."""
+    for names in words()["route_fields"]:
+        match [fields.get(name) for name in names]:
+            case [str() as origin, str() as destination]:
+                return origin, destination
+    return None
+
+
 def stems_in(fields: dict[str, Any], deep: int = 1) -> frozenset[str]:
     """Return the stems of the words in the short texts of an object, and of the objects in it."""
     texts = (stems(value) for value in fields.values() if isinstance(value, str) and len(value) < _LONGEST_NAME)

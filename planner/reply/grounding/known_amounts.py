@@ -19,6 +19,8 @@ class KnownAmounts:
     """The amounts that may be meant by each thing that the sentence names."""
     fitting: Sequence[Operand]
     """The amounts but those of other elements than the figure is said of."""
+    trips: Sequence[Operand]
+    """What there and back costs, if the sentence may speak of it."""
     references: Sequence[Operand]
     """The amounts that the user has stated, and the last ones of the text."""
     limits: Sequence[Operand]

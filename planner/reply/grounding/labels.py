@@ -87,8 +87,13 @@ def labels_of(key: str) -> tuple[str, ...]:
 
 def stems(text: str) -> frozenset[str]:
     """Return the stems of the words in a text, and the pairs of signs in scripts that put no blanks between words."""
-    found = {form for match in _TEXT_WORD.finditer(text) for form in _forms(match[0])}
-    return frozenset(found | {run[n : n + 2] for run in _RUN.findall(text) for n in range(len(run) - 1)})
+    return frozenset().union(*stems_of_words(text))
+
+
+def stems_of_words(text: str) -> Iterator[frozenset[str]]:
+    """Yield the stems of each word of a text, and the pairs of signs of each run that has no blanks between words."""
+    yield from (frozenset(_forms(match[0])) for match in _TEXT_WORD.finditer(text))
+    yield from (frozenset(run[n : n + 2] for n in range(len(run) - 1)) for run in _RUN.findall(text))
 
 
 def beside(text: str, start: int, end: int) -> str:

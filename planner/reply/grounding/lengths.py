@@ -8,6 +8,7 @@ from turnloom.planner.reply.grounding.context import Context
 from turnloom.planner.reply.grounding.moments import between, lasts, minute_of
 from turnloom.planner.reply.grounding.places import Places
 from turnloom.planner.reply.grounding.sentences import Direction
+from turnloom.planner.reply.grounding.zones import apart, zones_named
 
 _DAY = 24 * 60
 _NEAR_MINUTES, _NEAR_SHARE = Decimal(10), Decimal("0.06")
@@ -22,6 +23,8 @@ def is_known_length(
     `direction`: how it is rounded, if it is.
     """
     sentence, places = context.sentence, context.evidence.places
+    if ("duration", minutes) in apart(context.evidence.now, zones_named(sentence.text)):
+        return True
     if _is_from_now(minutes, context) or _is_until(minutes, context, direction):
         return True
     if (sentence.says("differences") or sentence.says("longer")) and _is_difference(minutes, places):

@@ -71,13 +71,31 @@ def later_day(figure: Figure, sentence: Sentence, minutes: set[Decimal], places:
     said = sorted(int(count) for count in sentence.counts()) if unit.search(sentence.without_figures()) else []
     said += [days for days, words_of in ((1, "day_beside"), (_WEEK, "a_week")) if sentence.says(words_of)]
     said += [int(length) // _DAY for length in sorted(minutes) if length and length % _DAY == 0]
-    wanted, lengths = set(figure.keys), _lengths(("count", "day"), places)
+    wanted, lengths, told = set(figure.keys), _lengths(("count", "day"), places), _told_lengths(places)
     for known, place in _days(places):
-        for days in (*said, *(-days for days in said), *_beside(place, lengths)):
+        ahead = told if place.path == TODAY else [-days for days in told]
+        for days in (*said, *(-days for days in said), *_beside(place, lengths), *ahead):
             reached = _after(known, days)
             if reached and wanted.intersection(implied(reached)):
                 return replace(place, path=f"{place.path} {days:+} days")
     return None
+
+
+def _told_lengths(places: Places) -> list[int]:
+    """Return the numbers of days in longer texts: before an arrival, or from today."""
+    told = [key for key, found in places.by_key.items() if _is_told(found)]
+    days: set[Decimal] = set()
+    for key in told:
+        match key:
+            case ("count", "day", Decimal() as number):
+                days.add(number)
+            case ("duration", Decimal() as minutes):
+                days.add(minutes / _DAY)
+    return sorted(int(number) for number in days if number and number == int(number))[:_MOST_LENGTHS]
+
+
+def _is_told(found: list[EvidencePlace]) -> bool:
+    return any(place.is_prose and not place.is_said for place in found)
 
 
 def next_day(figure: Figure, sentence: Sentence, places: Places, today: date) -> EvidencePlace | None:

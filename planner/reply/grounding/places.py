@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from turnloom.planner.reply.grounding.assertions import ANY
-from turnloom.planner.reply.grounding.fields import name_in, names_in
+from turnloom.planner.reply.grounding.fields import name_in, names_in, route_in
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import words
 from turnloom.planner.reply.grounding.numerals import in_digits
@@ -138,6 +138,8 @@ class Places:
 
     alone: dict[Element, frozenset[str]] = field(default_factory=dict)
     """Object with names that is no element of a list, such as the option of an offer -> its names, in lower case."""
+    routes: dict[Element, tuple[str, str]] = field(default_factory=dict)
+    """Object of a list -> from where it leads, and where to."""
     everywhere: set[str] = field(default_factory=set)
     """Words for places that whole results are about, such as a destination: they name no single element."""
     segments: dict[tuple[str, str, str], list[Segment]] = field(default_factory=dict)
@@ -211,6 +213,8 @@ class Places:
             known = (value for key, value in fields.items() if key in words()["whole_places"])
             spelt = (value for value in known if isinstance(value, str))
             self.everywhere.update(word.lower() for value in spelt for word in value.split())
+        if path.endswith("]") and (route := route_in(fields)):
+            self.routes[at] = route
         if path and not path.endswith("]") and (names := names_in(fields)):
             self.alone[at] = frozenset(map(str.lower, names))
 

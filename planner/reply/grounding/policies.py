@@ -9,13 +9,23 @@ from dataclasses import replace
 from functools import lru_cache
 
 from turnloom.planner.reply.grounding.assertions import find_assertions, is_denied
-from turnloom.planner.reply.grounding.binding import elements_of_claim, elements_of_price, fits, is_in, offers_named
+from turnloom.planner.reply.grounding.binding import (
+    Mention,
+    elements_of_claim,
+    elements_of_price,
+    fits,
+    is_beside,
+    is_in,
+    offers_named,
+)
 from turnloom.planner.reply.grounding.context import Context
 from turnloom.planner.reply.grounding.figures import Figure, without
 from turnloom.planner.reply.grounding.flags import claimed
+from turnloom.planner.reply.grounding.labels import stems
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.places import Element
 from turnloom.planner.reply.grounding.sentences import Sentence
+from turnloom.planner.reply.grounding.text_policies import is_contradicted, policies_in
 
 _WORD = re.compile(r"[^\W\d_]+")
 _SIGN = re.compile(r"[^\W_]")
@@ -30,14 +40,25 @@ def denies(claim: Figure, context: Context) -> bool:
     *kind, polarity = claim.keys[0]
     if polarity and _is_of_the_rest(claim, sentence):
         return any(not place.is_said for place in context.evidence.places.of(((*kind, False),)))
-    named = elements_of_claim(claim, sentence, context.topic)
+    named = elements_of_claim(claim, sentence, _having_policy((*kind,), context))
     priced = elements_of_price(claim, sentence, context.evidence.places)
     priced = named & priced if named else priced  # the amount before a name may be that of another offer
     own = priced or named
     return any(
-        _is_opposite((*kind, polarity is is_so), offer, priced if offer is own else offer, context)
+        _is_opposite((*kind, polarity is is_so), offer, offer, context)
         for offer, is_so in _said_of(claim, own, context)
     )
+
+
+def _having_policy(kind: tuple[object, ...], context: Context) -> list[Mention]:
+    """Return the names before a policy of which some list tells it; all names if none does."""
+    known = context.evidence.places.of(((*kind, True), (*kind, False)))
+    having = [
+        mention
+        for mention in context.topic
+        if any(is_beside(place, element) for place in known for element in mention.elements)
+    ]
+    return having or context.topic
 
 
 def denied_flags(context: Context) -> Iterator[Figure]:
@@ -58,13 +79,30 @@ def denied_flags(context: Context) -> Iterator[Figure]:
                     break
 
 
+def denied_texts(context: Context) -> Iterator[Figure]:
+    """Yield the words of a sentence that say the opposite of what a text of the results says."""
+    sentence, places, known = context.sentence, context.evidence.places, context.evidence.texts.policies
+    if not known or sentence.is_question or sentence.says("offers"):
+        return
+    names = stems(" ".join((*places.named, *places.whole_names)))
+    money = [figure.start - sentence.start for figure in sentence.figures if figure.kind == "money"]
+    for claim in policies_in(sentence.text):
+        is_price = claim.aspect is None and any(claim.start <= place < claim.end for place in money)
+        if not is_price and is_contradicted(claim, names, known):
+            yield Figure("flag", sentence.start + claim.start, sentence.start + claim.end, ())
+
+
 def _is_opposite(
     key: tuple[object, ...], elements: frozenset[Element], own: frozenset[Element], context: Context
 ) -> bool:
     """Return whether results have the opposite of a policy for some elements, and not itself. `own`: known by price."""
     *kind, polarity = key
     same, opposite = (
-        [place for place in context.evidence.places.of(((*kind, sort),)) if fits(place, elements)]
+        [
+            place
+            for place in context.evidence.places.of(((*kind, sort),))
+            if fits(place, elements) and not context.evidence.places.is_of_other(place, elements)
+        ]
         for sort in (polarity, not polarity)
     )
     opposite = [place for place in opposite if not place.is_said]  # what the user has asked for is no policy

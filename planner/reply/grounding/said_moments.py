@@ -4,7 +4,7 @@ In: what was said, in digits.  Out: the dates and times that it may mean, as a r
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from functools import lru_cache
 
@@ -23,9 +23,12 @@ _DAY_OF_MONTH = re.compile(
 _HOUR = r"(?<![\d:.,/])(?P<hour>1[0-2]|[1-9])(?![\d:.,/]?\d)"
 
 
-def moments_said(text: str, today: date) -> Iterator[Key]:
-    """Yield the dates and times that a user may mean. `text`: without the dates that are written out."""
+def moments_said(text: str, today: date, written: Iterable[date]) -> Iterator[Key]:
+    """Yield the dates and times that a user may mean. `text`: without the dates that are written out, `written`."""
     yield from (("date", day) for day in _days(text, today))
+    numbers = [int(match["ordinal"] or match["number"]) for match in _DAY_OF_MONTH.finditer(text)]
+    following = (_next_with(number, day) for day in (today, *written) for number in numbers)
+    yield from (("date", day) for day in filter(None, following))
     for pattern, is_late in _hours():
         for match in pattern.finditer(text):
             yield "time", int(match["hour"]) % _NOON + (_NOON if is_late else 0), 0
@@ -42,8 +45,6 @@ def _days(text: str, today: date) -> Iterator[date]:
         # Said on a Monday, "next Friday" may mean either; said on a Friday, "next Monday" means the coming one.
         is_either = first == today or (is_next and number > today.weekday())
         yield from (first + timedelta(weeks=week) for week in range(1 + is_either))
-    numbers = (int(match["ordinal"] or match["number"]) for match in _DAY_OF_MONTH.finditer(text))
-    yield from filter(None, (_next_with(number, today) for number in numbers))
 
 
 def _next_with(number: int, today: date) -> date | None:

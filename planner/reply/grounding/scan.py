@@ -90,7 +90,8 @@ class SourceText:
     def moments(self, today: date) -> Iterator[Key]:
         """Yield the dates and times that the text, said by a user, means without writing them out."""
         dates = [figure for figure in self.figures if figure.keys and figure.keys[0][0] in _DAYS]
-        return moments_said(without(self.plain, dates), today)
+        written = (_day(figure.keys[0], today) for figure in dates)
+        return moments_said(without(self.plain, dates), today, filter(None, written))
 
     def _without(self, *kinds: Kind) -> str:
         return without(self.plain, [figure for figure in self.figures if figure.kind in kinds])

@@ -1,6 +1,8 @@
 """The texts of evidence, in which words are sought that are no figures: names, and short codes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from turnloom.planner.reply.grounding.text_policies import PoliciesOfText, policies_of
 
 _MOST_READ = 200_000
 """Characters of evidence that are searched."""
@@ -11,15 +13,19 @@ class SourceTexts:
 
     def __init__(self) -> None:
         self._texts: list[str] = []
+        self._told: list[str] = []
         self._left = _MOST_READ
         self._read: tuple[str, str] | None = None
+        self._policies: list[PoliciesOfText] | None = None
 
-    def add(self, text: str) -> None:
-        """Take a text."""
+    def add(self, text: str, *, is_result: bool) -> None:
+        """Take a text. Only those of results state policies."""
         if self._left > 0:
-            self._texts.append(text[: self._left].replace("\n", " "))
+            line = text[: self._left].replace("\n", " ")
+            self._texts.append(line)
+            self._told += [line] if is_result else []
             self._left -= len(text)
-            self._read = None
+            self._read = self._policies = None
 
     @property
     def lines(self) -> str:
@@ -33,6 +39,13 @@ class SourceTexts:
     def has_beginning(self, stem: str) -> bool:
         """Return whether a word of the texts begins so, in any case."""
         return any(True for _ in whole_words(stem.casefold(), self._both()[1], is_stem=True))
+
+    @property
+    def policies(self) -> Sequence[PoliciesOfText]:
+        """The policies of the texts of results."""
+        if self._policies is None:
+            self._policies = [told for line in self._told if (told := policies_of(line)).found]
+        return self._policies
 
     def _both(self) -> tuple[str, str]:
         if self._read is None:

@@ -19,6 +19,7 @@ from turnloom.planner.reply.grounding.place_selection import of_basis, select_pl
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Operand, Places
 from turnloom.planner.reply.grounding.relevance import things_named
 from turnloom.planner.reply.grounding.roles import role_of
+from turnloom.planner.reply.grounding.round_trips import round_trips
 from turnloom.planner.reply.grounding.sentences import Direction, Sentence
 from turnloom.planner.reply.grounding.zones import clocks_of, in_greenwich
 
@@ -209,6 +210,13 @@ def _people(known: Places) -> frozenset[Decimal]:
     return frozenset(one + other for one in adults for other in children)
 
 
+def _trips(context: Context) -> list[Operand]:
+    """Return the round trips that a sentence may speak of: of the flights that it names, if it names some."""
+    here = [mention for mention in context.topic if mention.start >= context.sentence.start]
+    named = frozenset(element for mention in here for element in mention.elements)
+    return round_trips(context.evidence.places, named) if context.sentence.says("round_trips") else []
+
+
 def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmounts:
     named = frozenset(element for mention in context.topic for element in mention.elements)
     stated = {operand.value for operand in context.told}
@@ -217,7 +225,7 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
     others = [operand for operand in context.told if codes == {None, UNSTATED} or operand.code in codes]
     derived = [operand for operand in others if operand not in amount and operand.code != "%"]
     known, elements = context.evidence.places, context.elements(figure)
-    compares = context.sentence.says("differences")  # what it compares with need not be named
+    compares = context.sentence.says_in_clause("differences", figure)  # what it compares with need not be named
     told = [*amount, *(operand for operand in derived if operand.value not in {a.value for a in amount})]
     counts = {value for unit in ("night", "guest", "adult") for value in known.values("count", unit)}
     counts |= {count for count in known.said_counts if count <= _MOST_SAID}
@@ -230,6 +238,7 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         told=told,
         fitting=[*told, *(one for one in amounts if one not in amount and (compares or fits(one.place, elements)))],
         things=things_named(context.sentence.text, [one for one in amounts if not one.place.is_said]),
+        trips=_trips(context),
         references=[*list(context.told)[-4:], *(one for one in amounts if one.place.is_said)][:6],
         limits=[one for one in amounts if one.place.is_said and context.sentence.says_beside("user_limits", figure)],
         counts=frozenset(context.sentence.counts() - own),

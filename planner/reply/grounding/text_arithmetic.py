@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from decimal import Decimal
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 
 from turnloom.planner.reply.grounding.bills import Bill, shared
 from turnloom.planner.reply.grounding.known_amounts import Derived, KnownAmounts
 from turnloom.planner.reply.grounding.places import Operand
+from turnloom.planner.reply.grounding.price_units import units_in
 
 _FEW, _MOST = 12, 60
 _LARGE, _THOUSAND = 100, 1000
@@ -14,12 +15,24 @@ _LARGE, _THOUSAND = 100, 1000
 
 def in_texts(known: KnownAmounts) -> Iterator[Derived]:
     """Yield what follows from the numbers of longer texts, as far as the words of the sentence let it."""
+    yield from _for_all(known)
     if known.is_difference:
         yield from _apart(known)
     if known.is_share:
         yield from _quotients(known)
     if known.is_plain:
         yield from _thousandths(known)
+
+
+def _for_all(known: KnownAmounts) -> Iterator[Derived]:
+    """Yield what all pay for the stay of what a text says is for one person and one night, such as a tax."""
+    payers, stays = (known.counts & some or some for some in (known.people, known.nights))
+    for one in known.amounts[:_MOST]:
+        units = units_in(one.place.behind)
+        if units.get("who") == "person" and units.get("time") == "day":
+            for people, nights in product(sorted(payers), sorted(stays)):
+                path = f"{one.place.path} * {people} * {nights}"
+                yield Derived(one.value * people * nights, path, one.place, may_be_rounded=True)
 
 
 def _thousandths(known: KnownAmounts) -> Iterator[Derived]:

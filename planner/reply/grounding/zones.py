@@ -13,12 +13,16 @@ from itertools import combinations
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
+from babel import Locale
+
 from turnloom.planner.reply.grounding.fields import parts_of
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import either, in_lower_case, spoken, words
 from turnloom.planner.reply.grounding.places import strings
 
 _MOST = 4
+_CONTINENTS = frozenset({"Africa", "America", "Asia", "Atlantic", "Australia", "Europe", "Pacific"})
+"""The areas of zones that have the names of cities."""
 _MINUTE = timedelta(minutes=1)
 
 
@@ -26,6 +30,12 @@ def zones_in(result: Any) -> list[ZoneInfo]:
     """Return the time zones that a result names, such as America/Toronto."""
     names = (text for text in strings(result) if "/" in text and text in known_zones())
     return [ZoneInfo(name) for name in list(dict.fromkeys(names))[:_MOST]]
+
+
+def zones_named(text: str) -> list[ZoneInfo]:
+    """Return the time zones of the cities that a text names."""
+    names = dict.fromkeys(_cities()[in_lower_case(match[0])] for match in _city().finditer(text))
+    return [ZoneInfo(name) for name in list(names)[:_MOST]]
 
 
 def keys_in(moment: datetime, zones: Iterable[tzinfo | None]) -> Iterator[Key]:
@@ -41,8 +51,8 @@ def keys_in(moment: datetime, zones: Iterable[tzinfo | None]) -> Iterator[Key]:
 
 def clocks_of(figure: Figure, text: str, days: Iterable[date]) -> tuple[Key, ...]:
     """Return the keys of a time, told by the clocks of a city that a text names, as those of the time in Greenwich."""
-    zones = [ZoneInfo(_cities()[in_lower_case(match[0])]) for match in _city().finditer(text)]
-    offsets = {datetime(day.year, day.month, day.day, 12, tzinfo=zone).utcoffset() for zone in zones for day in days}
+    zones, noons = zones_named(text), [(day.year, day.month, day.day, 12) for day in days]
+    offsets = {datetime(*noon, tzinfo=zone).utcoffset() for zone in zones for noon in noons}
     keys = (key for key in figure.keys if key[0] == "time")
     return tuple(
         ("utc", there.hour, there.minute)
@@ -60,9 +70,13 @@ def _city() -> re.Pattern[str]:
 
 @lru_cache
 def _cities() -> dict[str, str]:
-    """Return the time zones of cities, by their names in lower case."""
-    names = (name for name in known_zones() if "/" in name and not name.startswith("Etc/"))
-    return {name.rpartition("/")[2].replace("_", " ").lower(): name for name in sorted(names)}
+    """Return the time zones of cities, by their names in lower case, in the languages of replies."""
+    zones = sorted(name for name in known_zones() if name.partition("/")[0] in _CONTINENTS)
+    spelt = {name.rpartition("/")[2].replace("_", " "): name for name in zones}
+    for language in words()["languages"]:
+        known = Locale(language).time_zones
+        spelt |= {known[name]["city"]: name for name in zones if name in known and "city" in known[name]}
+    return {in_lower_case(city): name for city, name in spelt.items()}
 
 
 def on_clocks(found: Sequence[Figure], moment: str, path: str) -> Sequence[Figure]:

@@ -11,11 +11,11 @@ FRIDAY = date(2026, 11, 20)
 
 
 def _dates(text: str, today: date = FRIDAY) -> set[object]:
-    return {key[1] for key in moments_said(text, today) if key[0] == "date"}
+    return {key[1] for key in moments_said(text, today, []) if key[0] == "date"}
 
 
 def _times(text: str) -> set[tuple[object, ...]]:
-    return {key[1:] for key in moments_said(text, FRIDAY) if key[0] == "time"}
+    return {key[1:] for key in moments_said(text, FRIDAY, []) if key[0] == "time"}
 
 
 @pytest.mark.parametrize(
@@ -79,4 +79,15 @@ def test_a_reply_may_repeat_what_was_meant_and_nothing_else() -> None:
     assert [found.text for found in check("So that is 22 November at 9 pm, right?", evidence).violations] == [
         "22 November",
         "9 pm",
+    ]
+
+
+def test_a_day_without_a_month_is_near_the_date_before_it() -> None:
+    """Who arrives on 12 January and leaves "on the 14th" leaves in January."""
+    evidence = Evidence(datetime(2026, 11, 20, 10, 30, tzinfo=UTC))
+    evidence.add_said("We arrive on 12 January 2027 and leave on the 14th", "message")
+
+    assert not check("You leave on Thursday the fourteenth.", evidence).violations
+    assert [found.text for found in check("You leave on Saturday the sixteenth.", evidence).violations] == [
+        "Saturday the sixteenth"
     ]

@@ -1,0 +1,140 @@
+"""Policies of texts, whatever they are about: that something is free, allowed, open or so at all, or is not.
+
+The policies of `assertions.yaml` have topics, which are the same in all languages. These are compared by the words that
+their clauses share, so only with texts of the same language.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from turnloom.planner.reply.grounding.assertions import (
+    aspects_of_any,
+    is_conditional,
+    is_negated,
+    is_so,
+    joint_of_words,
+    statements,
+)
+from turnloom.planner.reply.grounding.labels import stem, stems, stems_of_words
+from turnloom.planner.reply.grounding.lexicon import spoken, weekdays, words
+
+_SHORTEST = 4
+_LONGEST = 300
+"""Most characters of a clause that are read."""
+_ENDS = r".;:!?()\n\u060c\u061b\u061f"
+_CLAUSE = re.compile(rf"(?:[^{_ENDS},\u3002\u3001]|[.,:](?=\S))+(?:[{_ENDS},\u3002\u3001]|$)")
+_GO_ON = ",:\u3001"
+"""The ends of a clause behind which the sentence goes on."""
+_ADDRESS = re.compile(r"\S{1,100}(?:://|@)\S{1,200}")
+_SAME = 2 / 3
+"""The share of the words of a clause that another one has if both say the same of the same thing, or the opposite."""
+_PART = 1 / 2
+"""The share of its own words that the other one has in common with it then."""
+_FEWEST = 2
+_SHORTEST_TEXT = 20
+"""Characters of a text that is no name."""
+
+
+class TextPolicy(NamedTuple):
+    """A statement about the things that the words of its clause name."""
+
+    aspect: str | None
+    """Which of `aspects_of_any`; None for the clause as a whole."""
+    is_so: bool
+    start: int
+    end: int
+    words: tuple[frozenset[str], ...]
+    """The stems of each of its words."""
+    about: frozenset[str]
+    """All of them."""
+
+
+class PoliciesOfText(NamedTuple):
+    """The policies of a text."""
+
+    found: Sequence[TextPolicy]
+    about: frozenset[str]
+    """The stems of all words of the text."""
+
+
+def policies_in(text: str) -> Iterator[TextPolicy]:
+    """Yield the policies of a text. Questions state none, nor does a sentence from a condition or an exception on."""
+    is_open = False
+    for clause in _CLAUSE.finditer(_ADDRESS.sub(lambda address: " " * len(address[0]), text)):
+        said = clause[0][:_LONGEST]
+        is_open = is_open or is_conditional(said) or spoken(words()["exceptions"]).search(said) is not None
+        topic = ""
+        for begin, part in () if is_open or said.endswith(("?", "\u061f")) else statements(said):
+            yield from _of(part, clause.start() + begin, topic)
+            topic = topic or part
+        is_open = is_open and clause[0][-1] in _GO_ON
+
+
+def policies_of(text: str) -> PoliciesOfText:
+    """Return the policies of a text with the words around them."""
+    return PoliciesOfText(list(policies_in(text)) if len(text) >= _SHORTEST_TEXT else [], stems(text))
+
+
+def is_contradicted(claim: TextPolicy, names: frozenset[str], known: Sequence[PoliciesOfText]) -> bool:
+    """Return whether a text says the opposite of a claim, and none says the same. `names`: what tells things apart."""
+    of_kind = [(one, text.about) for text in known for one in text.found if one.aspect == claim.aspect]
+    if not any(one.is_so is not claim.is_so and _are_alike(claim, one, names) for one, _ in of_kind):
+        return False
+    same = [(one, around) for one, around in of_kind if one.is_so is claim.is_so]
+    if claim.aspect is None or claim.about <= _weekdays():
+        return not any(_are_alike(claim, one, names) for one, _ in same)
+    return all(around.isdisjoint(claim.about) for _, around in same)
+
+
+def _are_alike(claim: TextPolicy, other: TextPolicy, names: frozenset[str]) -> bool:
+    if claim.aspect is not None:
+        return not claim.about.isdisjoint(other.about)
+    own = [word for word in claim.words if word.isdisjoint(names)]
+    shared = sum(not word.isdisjoint(other.about) for word in own)
+    return shared >= max(_FEWEST, len(own) * _SAME, len(other.words) * _PART)
+
+
+def _of(part: str, start: int, topic: str) -> Iterator[TextPolicy]:
+    """Yield the policies of a statement. `topic`: the one before it in its clause, which says what it is about."""
+    whole = tuple(forms for forms in _words_of(f"{topic} {part}") if any(map(_is_long, forms)))
+    if len(whole) >= _FEWEST:
+        yield TextPolicy(None, not is_negated(part), start, start + len(part), whole, frozenset().union(*whole))
+    for aspect, read in aspects_of_any().items() if not spoken(words()["of_offers"]).search(part) else ():
+        for begin, piece in _pieces(part, f"{read['affirms']}|{read['denies']}"):
+            affirmed = spoken(read["affirms"]).search(piece)
+            if found := affirmed or spoken(read["denies"]).search(piece):
+                is_true = (affirmed is not None) is is_so(piece, found)
+                around = _words_of(f"{topic} {piece[: found.start()]} {piece[found.end() :]}")
+                places = start + begin + found.start(), start + begin + found.end()
+                yield TextPolicy(aspect, is_true, *places, around, frozenset().union(*around))
+
+
+def _pieces(part: str, pattern: str) -> Iterator[tuple[int, str]]:
+    """Yield the pieces of a statement that say two things with one verb, with their places: "is open | and closed"."""
+    cuts = [joint.end() for joint in joint_of_words().finditer(part) if spoken(pattern).match(part, joint.end())]
+    for begin, end in pairwise([0, *cuts, len(part)]):
+        yield begin, part[begin:end]
+
+
+def _words_of(text: str) -> tuple[frozenset[str], ...]:
+    """Return the stems of each word of a text that names something: of the weekdays alone if it names any."""
+    named = (forms - _common() for forms in stems_of_words(text))
+    found = tuple(forms for forms in named if forms)
+    return tuple(day for forms in found if (day := forms & _weekdays())) or found
+
+
+def _is_long(word: str) -> bool:
+    return len(word) >= _SHORTEST or not word.isascii()
+
+
+@lru_cache
+def _weekdays() -> frozenset[str]:
+    return frozenset(stem(name) for name in weekdays())
+
+
+@lru_cache
+def _common() -> frozenset[str]:
+    return frozenset((*stems(words()["of_any_price"]), *stems(words()["of_any_policy"])))
