@@ -13,7 +13,8 @@ from turnloom.planner.reply.grounding.lexicon import either, spoken, words
 from turnloom.planner.reply.grounding.places import EAST_ASIAN, SHORTEST_WORD, Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.sentences import Sentence
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[A-Za-z\d]+(?=[\u3040-\u30ff\u3400-\u9fff])|[^\W_]+")
+"""A word. A code ends where Japanese goes on without a blank."""
 _INNERMOST = re.compile(r"(?<=\])[^\]]*$")
 
 _BESIDE = 2

@@ -20,6 +20,7 @@ from turnloom.planner.reply.grounding.sentences import Sentence
 TODAY = "now"
 """The path of today's date."""
 _DAY, _WEEK = 24 * 60, 7
+_ARRIVALS = frozenset({"check_in", "arrival", "checkin"})
 _NEXT_MONTHS = (30, 60)
 """Days until the months in which a day of a week, such as "Tuesday the 1st", may be meant."""
 _LONGEST_STAY = 31
@@ -71,14 +72,24 @@ def later_day(figure: Figure, sentence: Sentence, minutes: set[Decimal], places:
     said = sorted(int(count) for count in sentence.counts()) if unit.search(sentence.without_figures()) else []
     said += [days for days, words_of in ((1, "day_beside"), (_WEEK, "a_week")) if sentence.says(words_of)]
     said += [int(length) // _DAY for length in sorted(minutes) if length and length % _DAY == 0]
+    stays = _stays(sentence)
     wanted, lengths, told = set(figure.keys), _lengths(("count", "day"), places), _told_lengths(places)
     for known, place in _days(places):
-        ahead = told if place.path == TODAY else [-days for days in told]
+        ahead = (
+            told if place.path == TODAY else [*(-days for days in told), *(stays if place.path in _ARRIVALS else ())]
+        )
         for days in (*said, *(-days for days in said), *_beside(place, lengths), *ahead):
             reached = _after(known, days)
             if reached and wanted.intersection(implied(reached)):
                 return replace(place, path=f"{place.path} {days:+} days")
     return None
+
+
+def _stays(sentence: Sentence) -> list[int]:
+    """Return the numbers of nights that a sentence has."""
+    unit = spoken(words()["units"]["night"]["words"])
+    counts = sentence.counts() if unit.search(sentence.without_figures()) else ()
+    return sorted(int(count) for count in counts if count <= _LONGEST_STAY)
 
 
 def _told_lengths(places: Places) -> list[int]:

@@ -45,8 +45,7 @@ def denies(claim: Figure, context: Context) -> bool:
     priced = named & priced if named else priced  # the amount before a name may be that of another offer
     own = priced or named
     return any(
-        _is_opposite((*kind, polarity is is_so), offer, offer, context)
-        for offer, is_so in _said_of(claim, own, context)
+        _is_opposite((*kind, polarity is is_so), offer, context) for offer, is_so in _said_of(claim, own, context)
     )
 
 
@@ -84,7 +83,7 @@ def denied_texts(context: Context) -> Iterator[Figure]:
     sentence, places, known = context.sentence, context.evidence.places, context.evidence.texts.policies
     if not known or sentence.is_question or sentence.says("offers"):
         return
-    names = stems(" ".join((*places.named, *places.whole_names)))
+    names = _names(" ".join((*places.named, *places.whole_names)))
     money = [figure.start - sentence.start for figure in sentence.figures if figure.kind == "money"]
     for claim in policies_in(sentence.text):
         is_price = claim.aspect is None and any(claim.start <= place < claim.end for place in money)
@@ -92,10 +91,13 @@ def denied_texts(context: Context) -> Iterator[Figure]:
             yield Figure("flag", sentence.start + claim.start, sentence.start + claim.end, ())
 
 
-def _is_opposite(
-    key: tuple[object, ...], elements: frozenset[Element], own: frozenset[Element], context: Context
-) -> bool:
-    """Return whether results have the opposite of a policy for some elements, and not itself. `own`: known by price."""
+@lru_cache(maxsize=64)
+def _names(text: str) -> frozenset[str]:
+    return stems(text)
+
+
+def _is_opposite(key: tuple[object, ...], elements: frozenset[Element], context: Context) -> bool:
+    """Return whether results have the opposite of a policy for some elements, and not itself."""
     *kind, polarity = key
     same, opposite = (
         [
@@ -106,8 +108,8 @@ def _is_opposite(
         for sort in (polarity, not polarity)
     )
     opposite = [place for place in opposite if not place.is_said]  # what the user has asked for is no policy
-    if any(is_in(place, own) for place in opposite):
-        same = [place for place in same if is_in(place, own)]  # a text about all of them does not count
+    if any(is_in(place, elements) for place in opposite):
+        same = [place for place in same if is_in(place, elements)]  # a text about all of them does not count
     return bool(opposite) and not same
 
 

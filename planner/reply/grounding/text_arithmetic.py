@@ -25,10 +25,12 @@ def in_texts(known: KnownAmounts) -> Iterator[Derived]:
 
 
 def _for_all(known: KnownAmounts) -> Iterator[Derived]:
-    """Yield what all pay for the stay of what a text says is for one person and one night, such as a tax."""
+    """Yield what all pay for the stay of what a text says is for one person and one night, and both ways of one."""
     payers, stays = (known.counts & some or some for some in (known.people, known.nights))
     for one in known.amounts[:_MOST]:
         units = units_in(one.place.behind)
+        if units.get("way") == "one":
+            yield Derived(one.value * 2, f"{one.place.path} * 2", one.place, may_be_rounded=True)
         if units.get("who") == "person" and units.get("time") == "day":
             for people, nights in product(sorted(payers), sorted(stays)):
                 path = f"{one.place.path} * {people} * {nights}"

@@ -22,13 +22,14 @@ from turnloom.planner.reply.grounding.labels import stem, stems, stems_of_words
 from turnloom.planner.reply.grounding.lexicon import spoken, weekdays, words
 
 _SHORTEST = 4
+"""Fewest letters of a word that tells what a whole clause is about."""
 _LONGEST = 300
 """Most characters of a clause that are read."""
 _ENDS = r".;:!?()\n\u060c\u061b\u061f"
 _CLAUSE = re.compile(rf"(?:[^{_ENDS},\u3002\u3001]|[.,:](?=\S))+(?:[{_ENDS},\u3002\u3001]|$)")
 _GO_ON = ",:\u3001"
 """The ends of a clause behind which the sentence goes on."""
-_ADDRESS = re.compile(r"\S{1,100}(?:://|@)\S{1,200}")
+_ADDRESS = re.compile(r"(?<!\S)\S{1,100}(?:://|@)\S{1,200}")
 _SAME = 2 / 3
 """The share of the words of a clause that another one has if both say the same of the same thing, or the opposite."""
 _PART = 1 / 2

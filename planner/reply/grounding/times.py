@@ -30,7 +30,12 @@ _HEURES_RANGE = re.compile(
 )
 """The ends of opening hours as French writes them: 9h30-19h."""
 _CLOCK = re.compile(r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?uhr(?:\s(?P<minute>[0-5]\d)(?!\d))?", re.IGNORECASE)
-_HOUR = re.compile(r"(?<![\d:.,/])(?P<hour>1?\d)\s?(?P<half>[ap])\.?m\b\.?", re.IGNORECASE)
+_HOUR = re.compile(
+    r"(?<![\d:.,/])(?P<hour>1?\d)\s?(?P<half>[ap])\.?m\b\.?"
+    r"(?!(?<=\bam)\s(?:\w{0,10}tag|abend|morgen|wochenende|see|meer|strand|bahnhof|flughafen|hafen)\b)",
+    re.IGNORECASE,
+)
+"""An hour and its half of the day. Before German words "am" is "on" or "at": CHF 9 "am Tag" are for a day."""
 _FIRST_OF_HALF = re.compile(
     r"(?<![\d:.,/])(?P<hour>[1-9]|1[0-2])(?=\s?(?:[-\u2013]|to|until|till|(?<=between \d )and|(?<=between \d\d )and)\s?"
     r"1?\d(?::[0-5]\d)?\s?[ap]\.?m\b)",

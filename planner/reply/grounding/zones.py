@@ -73,7 +73,7 @@ def _cities() -> dict[str, str]:
     """Return the time zones of cities, by their names in lower case, in the languages of replies."""
     zones = sorted(name for name in known_zones() if name.partition("/")[0] in _CONTINENTS)
     spelt = {name.rpartition("/")[2].replace("_", " "): name for name in zones}
-    for language in words()["languages"]:
+    for language in (*words()["languages"], "ja"):
         known = Locale(language).time_zones
         spelt |= {known[name]["city"]: name for name in zones if name in known and "city" in known[name]}
     return {in_lower_case(city): name for city, name in spelt.items()}

@@ -38,6 +38,12 @@ def test_a_flight_is_its_airlines() -> None:
     assert refused("The Air New Zealand flight FJ448 costs NZ$486.", FLIGHTS) == ["FJ448"]
 
 
+def test_a_code_ends_where_japanese_goes_on() -> None:
+    """There is no blank between a flight and what is said of it."""
+    assert refused("FJ448便は486ドルです。", FLIGHTS) == []
+    assert refused("FJ448便は520ドルです。", FLIGHTS) == ["520ドル"]
+
+
 def test_names_that_are_listed_or_compared_are_no_pair() -> None:
     """A comma, "and" and "or" stand between different things."""
     assert refused("Casa do Bairro and Pousada Real are free, Baixa or Belém is up to you.", HOTELS) == []

@@ -56,6 +56,7 @@ def test_an_amount_is_told_for_what_it_is(reply: str, result: dict[str, Any]) ->
         ("The transfer is €32 per person each way.", HOUSE),
         ("The transfer is €32 per car for the return trip.", HOUSE),
         ("Dinner is €58 for all of you.", HOUSE),
+        ("La cena cuesta 58 € por pareja.", HOUSE),
         ("A dog costs €30 a night.", HOUSE),
         ("Studio is €9 a month.", PLANS),
         ("Starter is €9 a year.", PLANS),

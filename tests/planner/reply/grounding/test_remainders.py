@@ -88,12 +88,41 @@ def test_days_before_an_arrival_and_from_today_follow_from_a_text() -> None:
     assert refused("Start today and it runs until Friday, 4 December.", trial) == []
 
 
+def test_a_longer_stay_ends_as_many_nights_after_the_arrival() -> None:
+    """A result names how long a stay would have to be, and not until when."""
+    stay = {
+        "check_in": "2027-03-04",
+        "check_out": "2027-03-07",
+        "longer_stays": [{"room_name": "Net Loft", "nights": 4}],
+    }
+
+    assert refused("The Net Loft would be possible if you stayed four nights, until Monday the 8th.", stay) == []
+    assert refused("The Net Loft would be possible if you stayed four nights, until Friday the 12th.", stay) != []
+
+
+def test_both_ways_cost_twice_what_one_way_costs() -> None:
+    """The text says for what its amount is."""
+    transfer = {"answer": "Our car from the airport costs 21,500 LKR each way and takes 40 minutes."}
+
+    assert refused("There and back in our car: LKR 43,000.", transfer) == []
+    assert refused("There and back in our car: LKR 34,000.", transfer) == ["LKR 34,000"]
+
+
+def test_before_a_german_word_am_is_no_half_of_the_day() -> None:
+    """CHF 9 "am Tag" are for a day."""
+    prices = {"text": "Die Tageskarte kostet CHF 68 für Erwachsene. Der Parkplatz kostet CHF 9 am Tag."}
+
+    assert refused("Der Parkplatz kostet neun Franken am Tag.", prices) == []
+    assert refused("Er kostet acht Franken am Tag.", prices) != []
+
+
 def test_cities_are_so_many_hours_apart_as_they_are() -> None:
     """It is common knowledge, whether a result says it or not."""
     meeting = {"start": "2026-12-09T10:00:00+00:00", "length_min": 50}
 
     assert refused("Tokyo is nine hours ahead of you.", meeting) == []
     assert refused("Tokyo is seven hours ahead of you.", meeting) == ["seven hours"]
+    assert refused("東京はパリより8時間進んでいます。", meeting) == []
 
 
 def test_hundredths_may_stand_behind_with() -> None:
