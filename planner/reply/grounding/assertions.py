@@ -175,8 +175,7 @@ def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, tuple[Key, 
 
 def aspects_of_any() -> dict[str, dict[str, str]]:
     """Return the words that affirm or deny something of a thing that no list has, by what they say of it."""
-    found: dict[str, dict[str, str]] = _words()["aspects_of_any"]
-    return found
+    return _words()["aspects_of_any"]  # type: ignore[no-any-return]
 
 
 def is_so(clause: str, word: re.Match[str]) -> bool:
@@ -199,8 +198,7 @@ def joint_of_words() -> re.Pattern[str]:
 
 def _discounts(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
     """Yield the discount that a clause promises."""
-    found = None if is_negated(text) else _search(_words()["discounts"], text)
-    if found:
+    if not is_negated(text) and (found := _search(_words()["discounts"], text)):
         yield found.start(), found.end(), (("discount",),)
 
 
@@ -296,4 +294,6 @@ def _clauses() -> re.Pattern[str]:
 @lru_cache
 def _words() -> dict[str, Any]:
     loaded: dict[str, Any] = read_yaml((Path(__file__).parent / "assertions.yaml").read_text("utf-8"))
+    for read in (*loaded["aspects"].values(), *loaded["aspects_of_any"].values()):
+        read |= {kind: "|".join(read[kind]) for kind in ("affirms", "denies")}
     return loaded

@@ -10,7 +10,7 @@ from turnloom.planner.reply.grounding.businesses import kinds
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.labels import PREFIX
 from turnloom.planner.reply.grounding.lexicon import either, spoken, words
-from turnloom.planner.reply.grounding.places import EAST_ASIAN, SHORTEST_WORD, Element, EvidencePlace, Places
+from turnloom.planner.reply.grounding.places import EAST_ASIAN, SHORTEST_WORD, Element, EvidencePlace, Places, list_of
 from turnloom.planner.reply.grounding.sentences import Sentence
 
 _WORD = re.compile(r"[A-Za-z\d]+(?=[\u3040-\u30ff\u3400-\u9fff])|[^\W_]+")
@@ -111,9 +111,8 @@ def _cells(row: Sentence) -> list[tuple[int, int]]:
 def lists_of(named: Iterable[Mention]) -> dict[Element, frozenset[Element]]:
     """Return the elements that are named, by their list."""
     found: dict[Element, frozenset[Element]] = {}
-    for step, turn, path in (element for mention in named for element in mention.elements):
-        parent = (step, turn, path.rpartition("[")[0])
-        found[parent] = found.get(parent, frozenset()) | {(step, turn, path)}
+    for element in (element for mention in named for element in mention.elements):
+        found[list_of(element)] = found.get(list_of(element), frozenset()) | {element}
     return found
 
 

@@ -207,7 +207,7 @@ def _contradicted(
 def _inconsistent(context: Context, claimed: Sequence[Figure], relative: Sequence[Figure]) -> Iterator[Figure]:
     """Yield the figures of a sentence that cannot be right beside others of it."""
     known = context.evidence.places.operands.values()
-    yield from unpaired(context.sentence, [one for one in context.named if one.start >= context.sentence.start])
+    yield from unpaired(context.sentence, context.named)
     yield from unrelated(context.sentence)
     yield from not_apart(context.sentence, known)
     yield from of_other_nights(context.sentence, context.nights)

@@ -23,18 +23,18 @@ def is_known_length(
     `direction`: how it is rounded, if it is.
     """
     sentence, places = context.sentence, context.evidence.places
-    if ("duration", minutes) in apart(context.evidence.now, zones_named(sentence.text)):
-        return True
     if _is_from_now(minutes, context) or _is_until(minutes, context, direction):
         return True
     if (sentence.says("differences") or sentence.says("longer")) and _is_difference(minutes, places):
         return True
     if ("lasts", minutes) in places.by_key or lasts(minutes, places) or between(minutes, sentence, places):
         return True
-    return any(
+    if any(
         round(other) == minutes or (direction and (_is_about(minutes, other) or is_rounded(minutes, other, direction)))
         for other in known
-    )
+    ):
+        return True
+    return ("duration", minutes) in apart(context.evidence.now, zones_named(sentence.text))
 
 
 def _is_about(said: Decimal, actual: Decimal) -> bool:
@@ -51,8 +51,8 @@ def _is_from_now(minutes: Decimal, context: Context) -> bool:
 
 def _is_until(minutes: Decimal, context: Context, direction: Direction | None) -> bool:
     """Return whether a length of time leads from now to a moment of the results, such as the end of an offer."""
-    apart = [(moment - context.evidence.now).total_seconds() / 60 for moment in context.evidence.places.moments]
-    left = [Decimal(round(length)) for length in apart if length > 0]
+    until = [(moment - context.evidence.now).total_seconds() / 60 for moment in context.evidence.places.moments]
+    left = [Decimal(round(length)) for length in until if length > 0]
     return minutes in left or (direction is not None and any(_is_about(minutes, length) for length in left))
 
 

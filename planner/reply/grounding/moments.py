@@ -20,7 +20,6 @@ from turnloom.planner.reply.grounding.sentences import Sentence
 TODAY = "now"
 """The path of today's date."""
 _DAY, _WEEK = 24 * 60, 7
-_ARRIVALS = frozenset({"check_in", "arrival", "checkin"})
 _NEXT_MONTHS = (30, 60)
 """Days until the months in which a day of a week, such as "Tuesday the 1st", may be meant."""
 _LONGEST_STAY = 31
@@ -68,28 +67,25 @@ def later_day(figure: Figure, sentence: Sentence, minutes: set[Decimal], places:
 
     The number of days is one that the sentence counts in days. One that stands beside the known day counts too.
     """
-    unit = spoken(words()["units"]["day"]["words"])
-    said = sorted(int(count) for count in sentence.counts()) if unit.search(sentence.without_figures()) else []
+    said = _counted("day", sentence)
     said += [days for days, words_of in ((1, "day_beside"), (_WEEK, "a_week")) if sentence.says(words_of)]
     said += [int(length) // _DAY for length in sorted(minutes) if length and length % _DAY == 0]
-    stays = _stays(sentence)
+    stays = [nights for nights in _counted("night", sentence) if nights <= _LONGEST_STAY]
     wanted, lengths, told = set(figure.keys), _lengths(("count", "day"), places), _told_lengths(places)
     for known, place in _days(places):
-        ahead = (
-            told if place.path == TODAY else [*(-days for days in told), *(stays if place.path in _ARRIVALS else ())]
-        )
-        for days in (*said, *(-days for days in said), *_beside(place, lengths), *ahead):
+        ends = stays if place.path in words()["arrival_fields"] else ()
+        ahead = told if place.path == TODAY else [-days for days in told]
+        for days in (*said, *(-days for days in said), *_beside(place, lengths), *ahead, *ends):
             reached = _after(known, days)
             if reached and wanted.intersection(implied(reached)):
                 return replace(place, path=f"{place.path} {days:+} days")
     return None
 
 
-def _stays(sentence: Sentence) -> list[int]:
-    """Return the numbers of nights that a sentence has."""
-    unit = spoken(words()["units"]["night"]["words"])
-    counts = sentence.counts() if unit.search(sentence.without_figures()) else ()
-    return sorted(int(count) for count in counts if count <= _LONGEST_STAY)
+def _counted(unit: str, sentence: Sentence) -> list[int]:
+    """Return the numbers of a sentence that has a word for a unit of `words.yaml`."""
+    named = spoken(words()["units"][unit]["words"]).search(sentence.without_figures())
+    return sorted(int(count) for count in sentence.counts()) if named else []
 
 
 def _told_lengths(places: Places) -> list[int]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from turnloom.planner.reply.grounding.binding import Mention
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.lexicon import words
-from turnloom.planner.reply.grounding.places import Element
+from turnloom.planner.reply.grounding.places import Element, list_of
 from turnloom.planner.reply.grounding.sentences import Sentence
 
 
@@ -21,8 +21,7 @@ def unpaired(sentence: Sentence, named: Sequence[Mention]) -> Iterator[Figure]:
 
 def _are_apart(some: frozenset[Element], others: frozenset[Element]) -> bool:
     """Return whether all of some elements are beside the others in one list, and none is one of them."""
-    lists = {(step, turn, path.rpartition("[")[0]) for step, turn, path in (*some, *others)}
-    return len(lists) == 1 and some.isdisjoint(others)
+    return len({list_of(one) for one in some | others}) == 1 and some.isdisjoint(others)
 
 
 @lru_cache

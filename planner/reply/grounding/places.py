@@ -120,6 +120,12 @@ Element = tuple[str, str | None, str]
 """An object in a list: step, turn and path."""
 
 
+def list_of(element: Element) -> Element:
+    """Return the place of the list that an element is in."""
+    step, turn, path = element
+    return step, turn, path.rpartition("[")[0]
+
+
 @dataclass(slots=True)
 class Places:
     """Everything that evidence holds, by key."""
@@ -203,8 +209,7 @@ class Places:
 
     def beside(self, element: Element) -> set[Element]:
         """Return the other elements of an element's list."""
-        step, turn, path = element
-        return self.lists.get((step, turn, path.rpartition("[")[0]), set()) - {element}
+        return self.lists.get(list_of(element), set()) - {element}
 
     def learn(self, at: Element, fields: dict[str, Any]) -> None:
         """Learn the names of an object that is no element of a list, and the places that a whole result is about."""
@@ -228,8 +233,8 @@ class Places:
         """Return whether a place is in an object with the name of another element beside some, and not of them."""
         names = self.alone.get((place.step, place.turn, place.path.rpartition(".")[0]), frozenset())
         having = frozenset(one for name in names for one in self.whole_names.get(name, ()))
-        lists = {(step, turn, path.rpartition("[")[0]) for step, turn, path in elements}
-        others = {one for one in having if (one[0], one[1], one[2].rpartition("[")[0]) in lists}
+        lists = set(map(list_of, elements))
+        others = {one for one in having if list_of(one) in lists}
         return bool(others) and others.isdisjoint(elements)
 
     def name_elements(self, parent: Element, values: Mapping[Any, Any]) -> None:

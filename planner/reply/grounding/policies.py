@@ -83,17 +83,12 @@ def denied_texts(context: Context) -> Iterator[Figure]:
     sentence, places, known = context.sentence, context.evidence.places, context.evidence.texts.policies
     if not known or sentence.is_question or sentence.says("offers"):
         return
-    names = _names(" ".join((*places.named, *places.whole_names)))
+    names = stems(" ".join((*places.named, *places.whole_names)))
     money = [figure.start - sentence.start for figure in sentence.figures if figure.kind == "money"]
     for claim in policies_in(sentence.text):
         is_price = claim.aspect is None and any(claim.start <= place < claim.end for place in money)
         if not is_price and is_contradicted(claim, names, known):
             yield Figure("flag", sentence.start + claim.start, sentence.start + claim.end, ())
-
-
-@lru_cache(maxsize=64)
-def _names(text: str) -> frozenset[str]:
-    return stems(text)
 
 
 def _is_opposite(key: tuple[object, ...], elements: frozenset[Element], context: Context) -> bool:

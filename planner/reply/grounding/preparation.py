@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from turnloom.planner.reply.grounding.check import check
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.places import ResultOrigin
-from turnloom.planner.reply.grounding.zones import known_zones
+from turnloom.planner.reply.grounding.zones import zones_named
 
 _RESULT = {
     "room": "Sea Suite",
@@ -15,7 +15,7 @@ _RESULT = {
     "refundable": True,
     "breakfast_included": True,
     "left": 2,
-    "text": "Twelve nights from 5 May",
+    "text": "Twelve nights from 5 May. The shuttle is free.",
 }
 _REPLY = (
     "There are 2 rooms left: the Sea Suite costs 120 euros for 12 nights from 5 May at 10:30, about 10 euros a night, "
@@ -29,4 +29,4 @@ def prepare() -> None:
     evidence.add_said("Fri 5 May 2026: 1 euro", "message")
     evidence.add_result(_RESULT, ResultOrigin("prepared"))
     check(_REPLY, evidence)
-    known_zones()
+    zones_named(_REPLY)

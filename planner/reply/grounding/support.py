@@ -212,9 +212,9 @@ def _people(known: Places) -> frozenset[Decimal]:
 
 def _trips(context: Context) -> list[Operand]:
     """Return the round trips that a sentence may speak of: of the flights that it names, if it names some."""
-    here = [mention for mention in context.topic if mention.start >= context.sentence.start]
-    named = frozenset(element for mention in here for element in mention.elements)
-    return round_trips(context.evidence.places, named) if context.sentence.says("round_trips") else []
+    if not context.sentence.says("round_trips"):
+        return []
+    return round_trips(context.evidence.places, {element for mention in context.named for element in mention.elements})
 
 
 def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmounts:
