@@ -138,7 +138,8 @@ def parse_amount(written: str, codes: frozenset[str] | None = None) -> tuple[Dec
         return (_decimal(plain, mark),)
     if codes is not None and codes.isdisjoint(words()["three_decimals"]):
         return (_decimal(plain, None),)
-    return _decimal(plain, None), _decimal(plain, mark)
+    grouped, precise = _decimal(plain, None), _decimal(plain, mark)
+    return (grouped, precise) if codes is None else (precise, grouped)
 
 
 def _decimal(plain: str, mark: str | None) -> Decimal:

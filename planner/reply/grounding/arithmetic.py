@@ -10,11 +10,19 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from itertools import combinations, permutations
 
 from turnloom.planner.reply.grounding.bills import billed
-from turnloom.planner.reply.grounding.composition import CHANCE_OF_STATED, Composition, Factors, composed
+from turnloom.planner.reply.grounding.composition import (
+    CHANCE_OF_STATED,
+    CalculationRules,
+    Composition,
+    Factors,
+    composed,
+)
 from turnloom.planner.reply.grounding.known_amounts import Derived, KnownAmounts
+from turnloom.planner.reply.grounding.multiples import is_unexplained, may_multiply
 from turnloom.planner.reply.grounding.paths import basis_at, basis_of, is_for_one
 from turnloom.planner.reply.grounding.places import UNSTATED, Operand
 from turnloom.planner.reply.grounding.remainders import left_of, there_and_back
@@ -40,15 +48,15 @@ _MOST_UNITS = 3
 def derive(value: Decimal, known: KnownAmounts, direction: Direction | None) -> Derived | None:
     """Return how a value follows from known ones; None if it does not."""
     for candidate in _candidates(known, is_precise=value != value.to_integral_value()):
-        if _is_for_others(candidate, known):
+        if _is_for_others(candidate, known) or is_unexplained(candidate, known):
             continue
         near = _HALF if candidate.is_share and value == value.to_integral_value() else _CENT
         if abs(candidate.value - value) <= near:
             return candidate
         if direction and candidate.may_be_rounded and is_rounded(value, candidate.value, direction):
             return candidate
-    found = _composed(value, known) if known.is_free else None
-    derived = Derived(value, found.path, found.source.place) if found else None
+    found = (Derived(value, one.path, one.source.place) for one in _composed(value, known)) if known.is_free else ()
+    derived = next((derived for derived in found if not is_unexplained(derived, known)), None)
     return None if derived is None or _is_for_others(derived, known) else derived
 
 
@@ -79,21 +87,27 @@ def _is_by_wrong_count(derived: Derived, known: KnownAmounts) -> bool:
     return (known.is_for_one and count in known.nights) or (known.is_nightly and count in known.people)
 
 
-def _composed(value: Decimal, known: KnownAmounts) -> Composition | None:
-    """Return a free calculation. Without a word of calculation it may only multiply."""
+def _composed(value: Decimal, known: KnownAmounts) -> Iterator[Composition]:
+    """Yield free calculations. Without a word of calculation they may only multiply."""
     stated = [count for count in (*known.counts, *known.known_counts) if count > 1 and count == int(count)]
     is_counted = known.basis == "night" or any(count > 1 for count in known.counts)
     counts = stated if (known.says_nights or (known.basis and is_counted)) and stated else [*stated, *_USUAL]
     percents = [*sorted(known.percents)[:_VERY_FEW], *sorted(known.known_percents - known.percents)[:_VERY_FEW]]
-    factors = Factors(dict.fromkeys(counts), percents, known.counts)
+    rules = CalculationRules(known.may_differ, known.may_add, partial(_may_multiply, known))
+    factors = Factors(dict.fromkeys(counts), percents, known.counts, rules)
     told, others = ([one for one in some if _is_for(known, one)] for some in (known.told, known.fitting))
-    found = composed(value, told, factors, chance=CHANCE_OF_STATED)
-    found = found or composed(value, others, factors, is_simple=not known.is_worded)
-    if found is None and (fare := of_group(value, known)):
-        return Composition(fare.path, fare.parts[0][0])
-    if found is None and (bill := billed(value, known.things, stated, percents, known.references)):
-        return Composition(bill.path, bill.parts[0][0])
-    return found
+    if found := composed(value, told, factors, chance=CHANCE_OF_STATED):
+        yield found
+    if found := composed(value, others, factors, is_simple=not known.is_worded):
+        yield found
+    if fare := of_group(value, known):
+        yield Composition(fare.path, fare.parts[0][0])
+    if bill := billed(value, known.things, stated, percents, known.references, rules):
+        yield Composition(bill.path, bill.parts[0][0])
+
+
+def _may_multiply(known: KnownAmounts, one: Operand, count: int) -> bool:
+    return count == 1 or may_multiply(one.place, Decimal(count), known)
 
 
 def _is_for(known: KnownAmounts, one: Operand) -> bool:
@@ -133,18 +147,19 @@ def _candidates(known: KnownAmounts, *, is_precise: bool) -> Iterator[Derived]:
     if known.is_free:
         yield from _of_records(known)
     amounts = known.amounts[:_MOST]
-    is_free = is_precise or ((known.is_sum or known.is_difference) and len(amounts) <= _FEW)
+    is_free = is_precise or ((known.is_sum or known.compares) and len(amounts) <= _FEW)
     for first in amounts if is_free else known.told:
         for second in amounts:
             if first is second or (first.code is None) != (second.code is None):
                 continue
             are_told = first in known.told and second in known.told
-            is_told = is_precise or are_told
+            are_free = known.is_worded or not (first.place.is_prose and second.place.is_prose)
+            is_told = are_told or (is_precise and are_free)
             is_of_user = first.place.is_said or second.place.is_said
-            if (is_told or known.is_sum) and not is_of_user:
+            if (is_told or known.is_sum) and not is_of_user and known.may_add(first, second):
                 total = _joined(first, second, "+", first.value + second.value)
                 yield replace(total, may_be_rounded=known.is_sum and are_told)
-            if is_told or known.is_difference:
+            if known.may_differ(first, second):
                 yield replace(_joined(first, second, "-", abs(first.value - second.value)), may_be_rounded=True)
     yield from _sums(known)
     yield from in_texts(known)
@@ -161,7 +176,8 @@ def _of_records(known: KnownAmounts) -> Iterator[Derived]:
         if 1 < len({one.value for one in record}) <= _VERY_FEW:
             for first, second in combinations(record, 2):
                 yield _joined(first, second, "+", first.value + second.value)
-                yield _joined(first, second, "-", abs(first.value - second.value))
+                if known.may_differ(first, second):
+                    yield _joined(first, second, "-", abs(first.value - second.value))
             yield from _of_people(record, people)
 
 
@@ -179,7 +195,9 @@ def _scaled(known: KnownAmounts) -> Iterator[Derived]:
     free = {count for count in known.counts if 1 < count <= _MOST_COUNT}
     bound = {count for count in known.known_counts if 1 < count <= _MOST_COUNT}
     both = free | bound
-    products = {first * second for first in both for second in both}
+    payers = known.people if known.is_of_people else frozenset[Decimal]()
+    stays = known.nights | known.counts if payers else frozenset[Decimal]()
+    products = {first * second for first in stays for second in payers | known.counts}
     is_few = len(known.amounts) <= _FEW
     for amount in known.amounts[:_MOST]:
         if _is_other_night(known, amount) or amount in known.strange:
@@ -190,7 +208,7 @@ def _scaled(known: KnownAmounts) -> Iterator[Derived]:
         multiples = set() if amount.place.is_said else multiples  # a budget, or an age
         for count in sorted(multiples):
             yield _by(amount, "*", count, amount.value * count)
-        for count in sorted((both | (products if is_told else set())) if known.is_share else ()):
+        for count in sorted((both | payers | (products if is_told else set())) - {1} if known.is_share else ()):
             yield _by(amount, "/", count, amount.value / count)
 
 
@@ -213,7 +231,7 @@ def _sums(known: KnownAmounts) -> Iterator[Derived]:
         groups.setdefault(operand.column, []).append(operand)
     few = known.amounts if len(known.amounts) <= _FEW else ()
     for operands in (known.told, few, *groups.values()):
-        if len(operands) > 1:
+        if len(operands) > 1 and all(known.may_add(*both) for both in combinations(operands, 2)):
             total = sum((operand.value for operand in operands), Decimal())
             yield Derived(total, " + ".join(operand.place.path for operand in operands), operands[0].place)
     yield from _sums_with_multiples(known)

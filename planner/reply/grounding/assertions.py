@@ -36,8 +36,9 @@ def find_assertions(text: str) -> Iterator[Figure]:
             continue
         words = clause[0][:_LONGEST]
         for begin, part in statements(words):
-            continues = not in_condition and _search(_words()["goes_on"], part[:_LONGEST_START])
-            topic = _topic(part) or (topic if continues else None)
+            is_of_another = spoken(_words()["of_another"]).match(part.lstrip()) is not None
+            is_same = not is_of_another and _search(_words()["goes_on"], part[:_LONGEST_START]) is not None
+            topic = _topic(part) or (topic if is_same and not in_condition else None)
             is_of_all = _search(_words()["costs_next"], part[:_LONGEST_START]) is not None
             is_open = is_of_all or _is_condition(part)
             yield from _at(clause.start() + begin, "flag", _flags(part, None if is_open else topic))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations, islice, product
 
-from turnloom.planner.reply.grounding.composition import LARGEST, neighbours
+from turnloom.planner.reply.grounding.composition import ANY_CALCULATION, LARGEST, CalculationRules, neighbours
 from turnloom.planner.reply.grounding.places import Operand
 
 _MOST_BILLS = 1500
@@ -42,14 +42,21 @@ def billed(
     counts: Iterable[Decimal],
     percents: Iterable[Decimal],
     references: Sequence[Operand],
+    rules: CalculationRules = ANY_CALCULATION,
 ) -> Bill | None:
     """Return a bill that gives a value, and that would give few of its neighbours; None if there is none."""
     if value >= LARGEST:
         return None
     whole = [int(count) for count in counts if 1 < count == int(count)]
     factors = list(dict.fromkeys([1, *whole, *(one * other for one, other in combinations(whole, 2))]))[:_MOST_FACTORS]
-    bills = list(islice(_bills(things, factors), _MOST_BILLS))
-    single = [Bill(one.value * count, ((one, count),)) for thing in things for one in thing for count in factors]
+    multiples = [(one, count) for thing in things for one in thing for count in factors]
+    meant = {(id(one), count) for one, count in multiples if rules.may_multiply(one, count)}
+    bills = [
+        bill
+        for bill in islice(_bills(things, factors), _MOST_BILLS)
+        if all((id(one), count) in meant for one, count in bill.parts) and _may_be_added(bill, rules)
+    ]
+    single = [Bill(one.value * count, ((one, count),)) for one, count in multiples if (id(one), count) in meant]
     beside = neighbours(value)
     reached: dict[int, Bill] = {}
     percents = list(percents)
@@ -62,6 +69,11 @@ def billed(
         if found := reached.get(int(value * _CENTS)):
             return found
     return None
+
+
+def _may_be_added(bill: Bill, rules: CalculationRules) -> bool:
+    once = [one for one, count in bill.parts if count == 1]
+    return all(rules.may_add(first, second) for first, second in combinations(once, 2))
 
 
 def shared(value: Decimal, fares: Sequence[Operand], counts: Iterable[Decimal]) -> Bill | None:
@@ -109,4 +121,6 @@ def _less(bills: Iterable[Bill], percents: Iterable[Decimal]) -> Iterator[Bill]:
 def _left(bills: Iterable[Bill], references: Iterable[Operand]) -> Iterator[Bill]:
     for bill in bills:
         for reference in references:
+            if any(one.value == reference.value and one.place == reference.place for one, _ in bill.parts):
+                continue  # what is added and taken away again
             yield Bill(abs(bill.value - reference.value), bill.parts, f" - {reference.place.path}")

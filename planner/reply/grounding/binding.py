@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
+from turnloom.planner.reply.grounding.assertions import goes_on
 from turnloom.planner.reply.grounding.businesses import kinds
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.labels import PREFIX
@@ -17,6 +18,7 @@ _WORD = re.compile(r"[A-Za-z\d]+(?=[\u3040-\u30ff\u3400-\u9fff])|[^\W_]+")
 """A word. A code ends where Japanese goes on without a blank."""
 _INNERMOST = re.compile(r"(?<=\])[^\]]*$")
 
+_COMMA = re.compile(r"[,;]\s")
 _BESIDE = 2
 """Most characters between two words of one name."""
 _LONGEST_COMMON = 4
@@ -139,7 +141,10 @@ def _articles() -> frozenset[str]:
 
 def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> frozenset[Element]:
     """Return the elements that a figure is said of: those named before it, or else those named next."""
-    others = [other for other in sentence.figures if other.kind == figure.kind]
+    listed = sentence.whole.rfind(": ", sentence.start, figure.start)
+    if any(listed < mention.start < figure.start for mention in named if listed >= 0):
+        named = [mention for mention in named if mention.start > listed]  # "950 in all: A for 400, and B for 550"
+    others = [other for other in sentence.figures if other.kind == figure.kind and other.start > listed]
     first = min((other.start for other in others), default=figure.start)
     stop = min((other.start for other in others if other.start >= figure.end), default=sentence.end)
     if named and named[0].start < first:
@@ -154,8 +159,8 @@ def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> fro
             if behind:
                 return behind[0]
         return frozenset().union(*(_groups(between) or _groups(before)[-1:]))
-    if joint := _next_statement().search(sentence.whole, figure.end, stop):
-        stop = joint.start()
+    ends = [_next_statement(), *([_COMMA] if goes_on(sentence.text) else [])]  # "It covers 580 km², the other one 536"
+    stop = min([stop, *(joint.start() for end in ends if (joint := end.search(sentence.whole, figure.end, stop)))])
     after = _groups([mention for mention in named if figure.end <= mention.start < stop])
     return after[0] if after else frozenset()
 

@@ -6,7 +6,7 @@ is a calculation, with many amounts and a round figure it may be chance. So the 
 the figure, which nobody has said (as a permutation test does), and the figure counts if few of them are found.
 """
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations, islice
@@ -36,6 +36,24 @@ class Composition(NamedTuple):
     """Its first amount."""
 
 
+class CalculationRules(NamedTuple):
+    """The calculations that a sentence, and what its amounts are for, allow."""
+
+    may_differ: Callable[[Operand, Operand], bool]
+    """Whether it may be said how far two amounts are apart."""
+    may_add: Callable[[Operand, Operand], bool]
+    """Whether two amounts may be added as they are."""
+    may_multiply: Callable[[Operand, int], bool]
+    """Whether so many times an amount may be meant."""
+
+
+def _always(*_: object) -> bool:
+    return True
+
+
+ANY_CALCULATION = CalculationRules(_always, _always, _always)
+
+
 @dataclass(frozen=True, slots=True)
 class Factors:
     """The counts and percentages that amounts may be multiplied by and divided by."""
@@ -44,6 +62,7 @@ class Factors:
     percents: Iterable[Decimal]
     stated: Container[Decimal] = ()
     """The counts that the sentence itself has: they may be multiplied by in a difference, too."""
+    rules: CalculationRules = ANY_CALCULATION
 
 
 class _Term(NamedTuple):
@@ -90,37 +109,43 @@ def _steps(amounts: list[Operand], factors: Factors, sought: Container[int]) -> 
     """Yield what amounts give, from simple calculations to longer ones; of the many, only those with a value sought."""
     plain = [_Term(round(amount.value * _CENTS), "{}", (amount,)) for amount in amounts]
     counts = [int(count) for count in islice(factors.counts, _MOST_COUNTS)]
-    multiples = [_times(term, count) for term in plain for count in counts]
+    multiples = [_times(term, count) for term in plain for count in counts if not _is_share_by(term, count)]
     shares = [_share(term, count) for term in plain for count in counts]
     percents = [_percent(term, share) for share in _shares_of(factors.percents) for term in (*plain, *multiples)]
     yield multiples
-    alike = [term for both in combinations(plain, 2) if _are_alike(*both) for term in _joined(both)]
+    alike = [term for both in combinations(plain, 2) if _are_alike(*both) for term in _joined(both, factors)]
     yield alike
     yield (_times(term, count) for term in multiples for count in counts)
     yield (_times(term, count) for term in alike for count in counts)
-    yield _joined(plain, sought)
+    yield _joined(plain, factors, sought)
     yield (_Term(sum(term.value for term in three), "({} + {} + {})", three) for three in combinations(plain[:_FEW], 3))
     yield percents
     yield shares
-    yield _added([*plain, *multiples, *percents][:_MOST_TERMS], sought)
+    yield _added([*plain, *multiples, *percents][:_MOST_TERMS], factors, sought)
     stated = [term for term in multiples if term.parts[1] in factors.stated]
-    yield _joined([*plain, *stated][:_MOST_TERMS], sought)
+    yield _joined([*plain, *stated][:_MOST_TERMS], factors, sought)
 
 
-def _joined(terms: Iterable[_Term], sought: Container[int] | None = None) -> Iterator[_Term]:
+def _joined(terms: Iterable[_Term], factors: Factors, sought: Container[int] | None = None) -> Iterator[_Term]:
     """Yield the sum and the difference of each two terms: all of them, or those with a value sought."""
     for first, second in _of_two_places(terms):
         total, difference = first.value + second.value, abs(first.value - second.value)
-        if sought is None or total in sought:
+        if (sought is None or total in sought) and _may_add(first, second, factors):
             yield _Term(total, "({} + {})", (first, second))
-        if sought is None or difference in sought:
+        may_differ = factors.rules.may_differ(_source(first), _source(second))
+        if may_differ and (sought is None or difference in sought):
             yield _Term(difference, "({} - {})", (first, second))
 
 
-def _added(terms: Iterable[_Term], sought: Container[int]) -> Iterator[_Term]:
+def _may_add(first: _Term, second: _Term, factors: Factors) -> bool:
+    are_amounts = isinstance(first.parts[0], Operand) and isinstance(second.parts[0], Operand)
+    return not are_amounts or factors.rules.may_add(_source(first), _source(second))
+
+
+def _added(terms: Iterable[_Term], factors: Factors, sought: Container[int]) -> Iterator[_Term]:
     """Yield the sums of two terms that have a value sought."""
     for first, second in _of_two_places(terms):
-        if (total := first.value + second.value) in sought:
+        if (total := first.value + second.value) in sought and _may_add(first, second, factors):
             yield _Term(total, "({} + {})", (first, second))
 
 
@@ -139,6 +164,11 @@ def _are_alike(first: _Term, second: _Term) -> bool:
 
 def _times(term: _Term, count: int) -> _Term:
     return _Term(term.value * count, "{} * {}", (term, count))
+
+
+def _is_share_by(term: _Term, count: int) -> bool:
+    """Return whether an amount is itself a share by a count, which its multiple gives back."""
+    return _source(term).place.path.endswith(f"/ {count}")
 
 
 def _share(term: _Term, count: int) -> _Term:

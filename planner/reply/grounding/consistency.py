@@ -78,7 +78,8 @@ def of_other_nights(sentence: Sentence, nights: Collection[Decimal]) -> Iterator
     if len(nights) != 1 or len(money) != 2 or sentence.says("differences"):
         return
     for night, stay in (money, money[::-1]):
-        if sentence.basis(night) == "night" and sentence.basis(stay) != "night" and _value(night):
+        is_stay = sentence.basis(stay) != "night" and not sentence.is_for_one(stay)
+        if sentence.basis(night) == "night" and is_stay and _value(night):
             times = _value(stay) / _value(night)
             if times == int(times) > 1 and times % next(iter(nights)):
                 yield stay

@@ -29,6 +29,8 @@ _FACTORS = ("item", "guest", "adult", "night")
 _MEASURES = frozenset({"star", "degree", "area", "metre", "kilometre"})
 """Units that no total is a multiple by."""
 _HOUR = 60
+_LARGEST_PARTY = 12
+"""More people than this are no guests: those of a staff, of a society."""
 _DAYS_OF = {"day": 1, "week": 7}
 _NEXT_CLAUSE = re.compile(r"[;,]\s|\s[\u2013\u2014-]\s")
 """What may stand between a statement and a question: "I booked it; is that all right?"."""
@@ -195,7 +197,7 @@ def _is_beside_the_point(
                 "times"
             )
         case "guest":  # "about 400 people" of 412 employees
-            return claim.start in derived
+            return claim.start in derived or (value > _LARGEST_PARTY and value in places.small)
         case "left":  # some of a list
             return any(value <= length for length in places.values("count", "item"))
     return False

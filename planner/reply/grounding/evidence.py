@@ -74,6 +74,8 @@ class Evidence:
         self.said_stems: set[str] = set()
         """The stems of the words that the user has said."""
         self.zones: list[ZoneInfo] = []
+        self.clocks_apart: set[Decimal] = set()
+        """Minutes that the clocks of some place are apart from the user's, as the user says."""
         self._put(("date", now.date()), "now", FieldScope())
 
     def add_result(self, result: Any, origin: ResultOrigin, path: str = "") -> None:
@@ -107,6 +109,7 @@ class Evidence:
             self.places.said_counts |= small | read.spans(self.now.date())
             for value in small:  # a limit of "60 at most" may be compared with a price
                 self.places.add_operand(value, UNSTATED, EvidencePlace(_SAID.step, path, is_said=True))
+            self.clocks_apart |= read.clocks_apart
             for key in read.moments(self.now.date()):
                 self._put(key, path, scope)
         self._walk(said, path, scope)

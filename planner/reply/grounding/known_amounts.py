@@ -4,7 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from turnloom.planner.reply.grounding.paths import basis_of
 from turnloom.planner.reply.grounding.places import EvidencePlace, Operand
+from turnloom.planner.reply.grounding.price_units import units_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +29,15 @@ class KnownAmounts:
     """The amounts that the user has stated, if the words beside the figure speak of them."""
     counts: frozenset[Decimal]
     """Counts in the sentence."""
+    counts_before: frozenset[Decimal]
+    """Small numbers in the text before it."""
     known_counts: frozenset[Decimal]
     """Counts in the evidence, such as nights."""
     is_sum: bool
     is_difference: bool
+    """Whether the sentence has a word of a difference."""
+    is_of_limit: bool
+    """Whether it speaks of an amount of the user's."""
     is_addition: bool
     is_share: bool
     parts: frozenset[tuple[Decimal, Decimal]]
@@ -64,6 +71,23 @@ class KnownAmounts:
     """Whether the words beside the figure say that it is for one person."""
     strange: Sequence[Operand] = ()
     """The amounts of other elements than the figure is said of: it is no multiple and no share of them."""
+
+    @property
+    def compares(self) -> bool:
+        """Whether the sentence may say how far something is from another amount, or from one of the user's."""
+        return self.is_difference or self.is_of_limit
+
+    def may_differ(self, first: Operand, second: Operand) -> bool:
+        """Return whether the sentence may say how far two amounts are apart."""
+        return self.is_difference or (self.is_of_limit and (first.place.is_said or second.place.is_said))
+
+    def may_add(self, first: Operand, second: Operand) -> bool:
+        """Return whether two amounts may be added as they are: not the price of a day to that of several nights."""
+        if self.nights <= {1}:
+            return True
+        plain = [one.place for one in (first, second) if " " not in one.place.path]  # the others are multiples
+        is_for_day = any(units_in(place.behind).get("time") == "day" for place in plain)
+        return not (is_for_day and any(basis_of(place.path) == "total" for place in plain))
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,8 @@ def _is_until(minutes: Decimal, context: Context, direction: Direction | None) -
     """Return whether a length of time leads from now to a moment of the results, such as the end of an offer."""
     until = [(moment - context.evidence.now).total_seconds() / 60 for moment in context.evidence.places.moments]
     left = [Decimal(round(length)) for length in until if length > 0]
-    return minutes in left or (direction is not None and any(_is_about(minutes, length) for length in left))
+    said = {minutes, *(minutes + days * _DAY for days in context.sentence.counts())}  # "three days and two hours"
+    return not said.isdisjoint(left) or (direction is not None and any(_is_about(minutes, one) for one in left))
 
 
 def _is_difference(minutes: Decimal, places: Places) -> bool:

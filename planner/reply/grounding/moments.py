@@ -116,30 +116,42 @@ def next_day(figure: Figure, sentence: Sentence, places: Places, today: date) ->
     return None
 
 
-def recurring_day(figure: Figure, sentence: Sentence, places: Places, today: date) -> EvidencePlace | None:
+def recurring_day(
+    figure: Figure, sentence: Sentence, weekdays: Container[object], places: Places, today: date
+) -> EvidencePlace | None:
     """Return the place of a weekday without a date that a date is one of: "closed on Mondays, so not on the 15th".
 
-    The first and the last day of a stay are none.
+    `weekdays`: those that the sentence names without a date. The first and the last day of a stay are none.
     """
     if sentence.says_in_clause("stay_ends", figure):
         return None
-    months = {(key[1].year, key[1].month) for key in places.by_key if key[0] == "date" and isinstance(key[1], date)}
+    dates = (day for day, place in _days(places) if place.path != TODAY)
     soon = (today + timedelta(days=days) for days in (0, *_NEXT_MONTHS))
-    months |= {(day.year, day.month) for day in soon}
-    for key in figure.keys:
-        match key:
-            case ("weekday", int() as weekday, int() as month, int() as number):
-                days = [coming(month, number, today)]
-            case ("weekday of month", int() as weekday, int() as number):
-                days = [day for year, month in months if (day := coming(month, number, today)) and day.year == year]
-            case _:
-                continue
-        if any(day and day.weekday() == weekday for day in days):
-            dated = {place.path for one, found in places.by_key.items() if one[0] == "date" for place in found}
-            known = (one for one in places.of((("on", weekday),)) if one.is_prose and one.path not in dated)
-            if place := next(known, None):
-                return place
-    return None
+    known, following = ({(day.year, day.month) for day in days} for days in (dates, soon))
+    # A number alone is a day of the months that the results speak of.
+    months = {key: (known or following) if key[0] == "day of month" else known | following for key in figure.keys}
+    named = {day.weekday() for key in figure.keys for day in _meant(key, weekdays, months[key], today)}
+    dated = {place.path for one, found in places.by_key.items() if one[0] == "date" for place in found}
+    told = (one for weekday in sorted(named) for one in places.of((("on", weekday),)))
+    return next((one for one in told if one.is_prose and one.path not in dated), None)
+
+
+def _meant(key: Key, weekdays: Container[object], months: set[tuple[int, int]], today: date) -> Iterator[date]:
+    """Yield the days that a key may mean, if they are on the weekday that it has, or else on a named one."""
+    on = weekdays
+    match key:
+        case ("weekday", int() as weekday, int() as month, int() as number):
+            days, on = [coming(month, number, today)], (weekday,)
+        case ("weekday of month", int() as weekday, int() as number):
+            found = [(year, coming(month, number, today)) for year, month in months]
+            days, on = [day for year, day in found if day and day.year == year], (weekday,)
+        case ("day", int() as month, int() as number):
+            days = [coming(month, number, today)]
+        case ("day of month", int() as number):
+            days = [coming(month, number, today) for _, month in months]
+        case _:
+            return
+    yield from (day for day in days if day and day.weekday() in on)
 
 
 def _after(day: date, days: int) -> date | None:

@@ -33,7 +33,8 @@ def derive_percent(value: Decimal, known: KnownAmounts, direction: Direction | N
         is_stated = not known.stated.isdisjoint({first.value, second.value})
         is_stated = is_stated or (known.is_worded and {first.value, second.value} in known.compared)
         is_found = _apart(share, value) <= (1 if direction else near)
-        if is_found and (is_stated or not _is_chance(value, [each for each, _, _ in shares], near)):
+        is_meant = is_stated or known.is_worded or bool(known.limits)
+        if is_found and is_meant and (is_stated or not _is_chance(value, [each for each, _, _ in shares], near)):
             return Derived(value, f"{first.place.path} / {second.place.path}", first.place)
     if any(abs(part / whole * 100 - value) <= near for part, whole in known.parts):
         return Derived(value, "", _OF_SENTENCE)
@@ -44,6 +45,18 @@ def _are_unlike(first: Operand, second: Operand) -> bool:
     """Return whether two small numbers of longer texts are hardly a thing's value before and after a change."""
     low, high = sorted((first.value, second.value))
     return first.place.is_prose and second.place.is_prose and high < _LARGE and low * 2 < high
+
+
+def _are_apart(first: Operand, second: Operand, known: KnownAmounts) -> bool:
+    """Return whether two numbers of longer texts do not follow each other there, and the reply states neither."""
+    values = {first.value, second.value}
+    is_prose = first.place.is_prose and second.place.is_prose
+    return is_prose and values not in known.compared and known.stated.isdisjoint(values)
+
+
+def _is_said(first: Operand, second: Operand) -> bool:
+    """Return whether one of two numbers is one that the user has named without a currency, such as an age."""
+    return any(one.place.is_said and one.code in (None, UNSTATED) for one in (first, second))
 
 
 def _percent_of_limit(value: Decimal, known: KnownAmounts, near: Decimal) -> Derived | None:
@@ -79,6 +92,8 @@ def _compared(known: KnownAmounts) -> Iterator[tuple[Operand, Operand]]:
             of_field.setdefault(one.field, []).append(one)
         groups += of_field.values()
     for first, second in (pair for group in groups for pair in permutations(group, 2)):
-        is_one_kind = first.code == second.code and not _are_unlike(first, second)
+        is_one_kind = first.code == second.code and not (
+            _are_unlike(first, second) or _is_said(first, second) or _are_apart(first, second, known)
+        )
         if first.value != second.value and second.value and is_one_kind:
             yield first, second

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from turnloom.planner.reply.grounding.figures import Figure
-from turnloom.planner.reply.grounding.lexicon import months, weekdays
+from turnloom.planner.reply.grounding.lexicon import months, weekdays, words
 from turnloom.planner.reply.grounding.source_texts import SourceTexts, whole_words
 
 _WORD = r"[^\W\d_]{1,40}(?:-[^\W\d_]{1,40}){0,3}"
@@ -47,7 +47,7 @@ def altered_names(text: str, known: SourceTexts) -> Iterator[Figure]:
 
 def _is_altered(pair: re.Match[str], text: str, known: SourceTexts) -> bool:
     first, last = pair["first"], pair["last"]
-    if f"{first} {last}" in known.lines:
+    if f"{first} {last}" in known.lines or first.casefold() in words()["titles"]:
         return False
     if _is_unknown(last, known):
         return _is_part(first, text, known.lines, _names_from)

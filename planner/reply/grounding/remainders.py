@@ -12,8 +12,10 @@ _MOST_PAID = 3
 def there_and_back(known: KnownAmounts) -> Iterator[Derived]:
     """Yield what is between a round trip and another one, or what the text has told last; and one with a stay."""
     for trip in known.trips:
-        for other in (*known.told, *known.references, *known.trips) if known.is_difference else ():
-            yield Derived(abs(trip.value - other.value), f"{trip.place.path} - {other.place.path}", trip.place)
+        others = (*known.told, *known.references, *known.trips) if known.compares else ()
+        for other in (one for one in others if one.code == trip.code):
+            path = f"{trip.place.path} - {other.place.path}"
+            yield Derived(abs(trip.value - other.value), path, trip.place, may_be_rounded=True)
         for other in known.told if known.is_sum else ():
             for nights in known.nights if basis_at(other.place) == "night" else ():
                 path = f"{trip.place.path} + {other.place.path} * {nights}"
@@ -22,7 +24,7 @@ def there_and_back(known: KnownAmounts) -> Iterator[Derived]:
 
 def left_of(known: KnownAmounts) -> Iterator[Derived]:
     """Yield what is left of an amount that the user has named after the last ones of the text, and a round trip."""
-    told = [one for one in known.told if not one.place.is_said][-_MOST_PAID:] if known.is_difference else []
+    told = [one for one in known.told if not one.place.is_said][-_MOST_PAID:] if known.compares else []
     paid = [told[-count:] for count in range(2, len(told) + 1)] + [[trip, one] for trip in known.trips for one in told]
     for limit in (one for one in known.references if one.place.is_said):
         for some in paid:

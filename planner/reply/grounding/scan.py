@@ -27,6 +27,7 @@ from turnloom.planner.reply.grounding.counts import (
 from turnloom.planner.reply.grounding.days import coming, find_days
 from turnloom.planner.reply.grounding.figures import Figure, Key, Kind, Scanner, find, visible, without
 from turnloom.planner.reply.grounding.labels import find_labelled, find_rated
+from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.said_moments import moments_said
 from turnloom.planner.reply.grounding.times import find_times
@@ -46,6 +47,8 @@ _SCANNERS: tuple[Scanner, ...] = (
 _CLAIMS: tuple[Scanner, ...] = (find_durations, find_counts, find_weekdays)
 _DAYS = ("date", "day")
 _BARE = re.compile(r"(?<![\d.,:/-])\d{1,4}(?=\s?(?:[,;.]\s|[.;]?$|(?:and|und|et|y|e|en) ))")
+_BEHIND = 16
+"""Most characters between a length of time and what it is the length of."""
 _SHORT = 300
 """Most characters of a text whose figures are kept for the next time that it is read."""
 
@@ -77,6 +80,15 @@ class SourceText:
     def bare(self) -> set[Decimal]:
         """The numbers with nothing behind them, such as the last two of "22 square metres, the loft 38 and that 54"."""
         return {Decimal(number) for number in _BARE.findall(self._without("date", "time", "money", "percent"))}
+
+    @property
+    def clocks_apart(self) -> set[Decimal]:
+        """The lengths of time behind which the text says that other clocks are ahead or behind, in minutes."""
+        lengths = (one for one in self.claims if one.kind == "duration")
+        apart = spoken(words()["clocks_apart"])
+        said = (one for one in lengths if apart.search(self.plain, one.end, one.end + _BEHIND))
+        found = (key[1] for one in said for key in one.keys if key[0] == "duration")
+        return {minutes for minutes in found if isinstance(minutes, Decimal)}
 
     def spans(self, today: date) -> set[Decimal]:
         """Return the nights, and the days, between the two dates that the text has, if it has two."""

@@ -77,6 +77,11 @@ class Sentence:
         start, end = max(self.start, figure.start - _BEFORE), min(self.end, figure.end + _CLOSE_AFTER)
         return spoken(words()[name]).search(self.whole, start, end) is not None
 
+    def says_before(self, name: str, figure: Figure) -> bool:
+        """Return whether such words stand before an amount, with no other one between."""
+        others = [other.end for other in self.figures if other.kind == figure.kind and other.end <= figure.start]
+        return spoken(words()[name]).search(self.whole, max(others, default=self.start), figure.start) is not None
+
     def says_in_clause(self, name: str, figure: Figure) -> bool:
         """Return whether such words are close to a figure, with no end of a clause between."""
         before = self.whole[max(self.start, figure.start - _BEFORE) : figure.start]

@@ -9,6 +9,7 @@ from turnloom.planner.reply.grounding.arithmetic import derive, is_rounded
 from turnloom.planner.reply.grounding.assertions import discount_in
 from turnloom.planner.reply.grounding.binding import Mention, fits, is_in, is_in_one_statement
 from turnloom.planner.reply.grounding.context import Context, Reason
+from turnloom.planner.reply.grounding.counts import small_numbers
 from turnloom.planner.reply.grounding.exchange import exchanged
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
 from turnloom.planner.reply.grounding.known_amounts import Derived, KnownAmounts
@@ -28,6 +29,8 @@ _COMPUTES = ("sums", "differences", "shares", "additions")
 _MOST_SAID = 12
 _FEW = 4
 _MOST_DAYS = 12
+_BESIDE = 8
+"""Most characters between a weekday and its date."""
 _SHORTEST = 4
 """Fewest letters of a word that tells what a percentage is of."""
 IDIOM = EvidencePlace("agent", "")
@@ -133,9 +136,13 @@ def _later(figure: Figure, context: Context) -> EvidencePlace | None:
         case "date":
             following = next_day(figure, context.sentence, places, context.evidence.now.date())
             later = later_day(figure, context.sentence, context.lengths, places)
-            return following or later or recurring_day(figure, context.sentence, places, context.evidence.now.date())
+            apart = (one for one in context.weekdays if not 0 <= figure.start - one.end <= _BESIDE)
+            weekdays = {key[1] for one in apart for key in one.keys if key[0] == "on"}
+            today = context.evidence.now.date()
+            return following or later or recurring_day(figure, context.sentence, weekdays, places, today)
         case "time":
-            later = later_time(figure, context.lengths, places, role_of(figure, context.sentence))
+            lengths = context.lengths | context.evidence.clocks_apart
+            later = later_time(figure, lengths, places, role_of(figure, context.sentence))
             return later or near_time(figure, context.sentence, places)
     return None
 
@@ -242,11 +249,13 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         references=[*list(context.told)[-4:], *(one for one in amounts if one.place.is_said)][:6],
         limits=[one for one in amounts if one.place.is_said and context.sentence.says_beside("user_limits", figure)],
         counts=frozenset(context.sentence.counts() - own),
+        counts_before=frozenset(small_numbers(context.sentence.whole[: context.sentence.start])),
         known_counts=frozenset(context.nights | (set() if only_nights else counts)),
         is_sum=context.sentence.says("sums"),
         is_addition=context.sentence.says("additions"),
-        is_difference=context.sentence.says("differences") or context.sentence.says("user_figures"),
-        is_share=context.sentence.says_beside("shares", figure),
+        is_difference=context.sentence.says("differences"),
+        is_of_limit=context.sentence.says("user_figures"),
+        is_share=context.sentence.says_beside("shares", figure) or context.sentence.says_before("shares", figure),
         parts=frozenset((*context.sentence.parts(), *_pairs(context.sentence))),
         percents=frozenset(context.sentence.percents()),
         known_percents=_percents_named(context),

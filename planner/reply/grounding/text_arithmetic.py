@@ -16,7 +16,7 @@ _LARGE, _THOUSAND = 100, 1000
 def in_texts(known: KnownAmounts) -> Iterator[Derived]:
     """Yield what follows from the numbers of longer texts, as far as the words of the sentence let it."""
     yield from _for_all(known)
-    if known.is_difference:
+    if known.compares:
         yield from _apart(known)
     if known.is_share:
         yield from _quotients(known)
@@ -26,7 +26,8 @@ def in_texts(known: KnownAmounts) -> Iterator[Derived]:
 
 def _for_all(known: KnownAmounts) -> Iterator[Derived]:
     """Yield what all pay for the stay of what a text says is for one person and one night, and both ways of one."""
-    payers, stays = (known.counts & some or some for some in (known.people, known.nights))
+    payers = known.counts & known.people or known.people
+    stays = known.counts & known.nights or known.counts - payers or known.nights
     for one in known.amounts[:_MOST]:
         units = units_in(one.place.behind)
         if units.get("way") == "one":
@@ -68,6 +69,9 @@ def _apart(known: KnownAmounts) -> Iterator[Derived]:
 
 def of_group(value: Decimal, known: KnownAmounts) -> Bill | None:
     """Return what a group pays by the fares of one longer text, where the text or the user says how many they are."""
+    is_meant = known.is_sum or known.is_of_people or any(count > 1 for count in known.counts)
+    if known.is_for_one or not is_meant:
+        return None
     texts: dict[tuple[str, str], list[Operand]] = {}
     for one in known.amounts[:_MOST]:
         if one.place.is_prose and not one.place.is_said and one.code is not None:

@@ -125,3 +125,26 @@ def test_lengths_in_words(text: str, minutes: int) -> None:
 def test_deeds_that_no_call_has_done(reply: str, deeds: list[str], *, is_right: bool) -> None:
     """An invitation is no agenda, and "already" makes a first person's deed none of somebody else's."""
     assert (refused(reply, {"title": "Review"}, deeds=frozenset(deeds)) == []) is is_right
+
+
+def test_a_date_on_a_weekday_of_which_a_text_speaks() -> None:
+    """The sentence names the weekday too, and the date is on it."""
+    house = {
+        "check_in": "2027-04-22",
+        "check_out": "2027-04-28",
+        "tea": "A guided walk through the gardens starts at 06:40 every day except Monday.",
+    }
+
+    assert refused("The walk rests on Mondays, so not on the 26th.", house) == []
+    assert refused("The walk rests on Mondays, so not on the 25th.", house) == ["25th"]
+
+
+def test_days_and_hours_from_now() -> None:
+    """They lead to a moment of the results."""
+    meeting = {
+        "duration_mins": 45,
+        "proposals": [{"start": "2026-11-23T11:30:00+00:00"}, {"start": "2026-11-25T15:00:00+00:00"}],
+    }
+
+    assert refused("The first one starts in three days and two hours.", meeting) == []
+    assert refused("The first one starts in three days and four hours.", meeting) != []

@@ -85,3 +85,11 @@ def test_a_flight_is_read_before_japanese() -> None:
 
     assert refused("AY68便です。", flight) == []
     assert refused("AY86便です。", flight) == ["AY86"]
+
+
+def test_a_title_is_no_part_of_a_name() -> None:
+    """Nor is it an altered first name."""
+    meeting = {"counterpart": "Wiebke Ahlers", "start": "2027-03-04T14:30:00+01:00"}
+
+    assert refused("Sie treffen Frau Ahlers am 4. März.", meeting) == []
+    assert refused("Sie treffen Frau Wiebke Ahrens am 4. März.", meeting) == ["Wiebke Ahrens"]

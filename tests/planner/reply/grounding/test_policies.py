@@ -117,3 +117,11 @@ def test_what_is_said_of_all_that_a_text_names(text: str, is_wrong: bool) -> Non
 def test_what_is_said_of_the_rest(text: str, is_wrong: bool) -> None:
     """If it is the same as of those that are named, it is of everything."""
     assert bool(refused(text, CARS)) == is_wrong
+
+
+def test_what_is_yours_is_another_thing() -> None:
+    """That a car may stay says nothing of pets, and Hebrew may write "and" before its "cannot"."""
+    house = {"answer": "Pets are not allowed in the house at all.", "rooms": [{"name": "Lotem", "cancellable": False}]}
+
+    assert refused("Sorry, no pets are allowed. Your car is fine though.", house) == []
+    assert refused("המחיר כולל הכול, ואי אפשר לבטל אותה.", house) == []

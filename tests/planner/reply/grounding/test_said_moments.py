@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from tests.planner.reply.grounding.replies import refused
 from turnloom.planner.reply.grounding import Evidence, check
 from turnloom.planner.reply.grounding.said_moments import moments_said
 
@@ -91,3 +92,12 @@ def test_a_day_without_a_month_is_near_the_date_before_it() -> None:
     assert [found.text for found in check("You leave on Saturday the sixteenth.", evidence).violations] == [
         "Saturday the sixteenth"
     ]
+
+
+def test_clocks_that_the_user_says_are_ahead() -> None:
+    """A time may be told by them."""
+    meeting = {"start": "2027-03-01T09:00:00-03:30", "end": "2027-03-01T09:45:00-03:30"}
+    said = "Find time with Ingunn. She is in Bergen, four and a half hours ahead of me."
+
+    assert refused("From 9:00 to 9:45, which is 13:30 in Bergen.", meeting, said=said) == []
+    assert refused("From 9:00 to 9:45, which is 14:30 in Bergen.", meeting, said=said) == ["14:30"]
