@@ -48,12 +48,11 @@ _MOST_UNITS = 3
 def derive(value: Decimal, known: KnownAmounts, direction: Direction | None) -> Derived | None:
     """Return how a value follows from known ones; None if it does not."""
     for candidate in _candidates(known, is_precise=value != value.to_integral_value()):
-        if _is_for_others(candidate, known) or is_unexplained(candidate, known):
-            continue
         near = _HALF if candidate.is_share and value == value.to_integral_value() else _CENT
-        if abs(candidate.value - value) <= near:
-            return candidate
-        if direction and candidate.may_be_rounded and is_rounded(value, candidate.value, direction):
+        is_near = direction and candidate.may_be_rounded and is_rounded(value, candidate.value, direction)
+        if not (is_near or abs(candidate.value - value) <= near):
+            continue
+        if not (_is_for_others(candidate, known) or is_unexplained(candidate, known)):
             return candidate
     found = (Derived(value, one.path, one.source.place) for one in _composed(value, known)) if known.is_free else ()
     derived = next((derived for derived in found if not is_unexplained(derived, known)), None)
@@ -93,7 +92,7 @@ def _composed(value: Decimal, known: KnownAmounts) -> Iterator[Composition]:
     is_counted = known.basis == "night" or any(count > 1 for count in known.counts)
     counts = stated if (known.says_nights or (known.basis and is_counted)) and stated else [*stated, *_USUAL]
     percents = [*sorted(known.percents)[:_VERY_FEW], *sorted(known.known_percents - known.percents)[:_VERY_FEW]]
-    rules = CalculationRules(known.may_differ, known.may_add, partial(_may_multiply, known))
+    rules = CalculationRules(known.may_differ, known.may_add, partial(may_multiply, known))
     factors = Factors(dict.fromkeys(counts), percents, known.counts, rules)
     told, others = ([one for one in some if _is_for(known, one)] for some in (known.told, known.fitting))
     if found := composed(value, told, factors, chance=CHANCE_OF_STATED):
@@ -104,10 +103,6 @@ def _composed(value: Decimal, known: KnownAmounts) -> Iterator[Composition]:
         yield Composition(fare.path, fare.parts[0][0])
     if bill := billed(value, known.things, stated, percents, known.references, rules):
         yield Composition(bill.path, bill.parts[0][0])
-
-
-def _may_multiply(known: KnownAmounts, one: Operand, count: int) -> bool:
-    return count == 1 or may_multiply(one.place, Decimal(count), known)
 
 
 def _is_for(known: KnownAmounts, one: Operand) -> bool:

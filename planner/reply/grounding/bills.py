@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations, islice, product
 
-from turnloom.planner.reply.grounding.composition import ANY_CALCULATION, LARGEST, CalculationRules, neighbours
+from turnloom.planner.reply.grounding.composition import LARGEST, CalculationRules, neighbours
 from turnloom.planner.reply.grounding.places import Operand
 
 _MOST_BILLS = 1500
@@ -42,7 +42,7 @@ def billed(
     counts: Iterable[Decimal],
     percents: Iterable[Decimal],
     references: Sequence[Operand],
-    rules: CalculationRules = ANY_CALCULATION,
+    rules: CalculationRules,
 ) -> Bill | None:
     """Return a bill that gives a value, and that would give few of its neighbours; None if there is none."""
     if value >= LARGEST:
@@ -50,7 +50,7 @@ def billed(
     whole = [int(count) for count in counts if 1 < count == int(count)]
     factors = list(dict.fromkeys([1, *whole, *(one * other for one, other in combinations(whole, 2))]))[:_MOST_FACTORS]
     multiples = [(one, count) for thing in things for one in thing for count in factors]
-    meant = {(id(one), count) for one, count in multiples if rules.may_multiply(one, count)}
+    meant = {(id(one), n) for one, n in multiples if n == 1 or rules.may_multiply(one.place, Decimal(n))}
     bills = [
         bill
         for bill in islice(_bills(things, factors), _MOST_BILLS)

@@ -18,7 +18,7 @@ _WORD = re.compile(r"[A-Za-z\d]+(?=[\u3040-\u30ff\u3400-\u9fff])|[^\W_]+")
 """A word. A code ends where Japanese goes on without a blank."""
 _INNERMOST = re.compile(r"(?<=\])[^\]]*$")
 
-_COMMA = re.compile(r"[,;]\s")
+COMMA = re.compile(r"[,;]\s")
 _BESIDE = 2
 """Most characters between two words of one name."""
 _LONGEST_COMMON = 4
@@ -159,7 +159,7 @@ def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> fro
             if behind:
                 return behind[0]
         return frozenset().union(*(_groups(between) or _groups(before)[-1:]))
-    ends = [_next_statement(), *([_COMMA] if goes_on(sentence.text) else [])]  # "It covers 580 km², the other one 536"
+    ends = [_next_statement(), *([COMMA] if goes_on(sentence.text) else [])]  # "It covers 580 km², the other one 536"
     stop = min([stop, *(joint.start() for end in ends if (joint := end.search(sentence.whole, figure.end, stop)))])
     after = _groups([mention for mention in named if figure.end <= mention.start < stop])
     return after[0] if after else frozenset()

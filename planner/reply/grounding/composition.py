@@ -12,7 +12,7 @@ from decimal import Decimal
 from itertools import combinations, islice
 from typing import NamedTuple
 
-from turnloom.planner.reply.grounding.places import Operand
+from turnloom.planner.reply.grounding.places import EvidencePlace, Operand
 
 _MOST_AMOUNTS = 16
 _MOST_COUNTS = 8
@@ -43,8 +43,8 @@ class CalculationRules(NamedTuple):
     """Whether it may be said how far two amounts are apart."""
     may_add: Callable[[Operand, Operand], bool]
     """Whether two amounts may be added as they are."""
-    may_multiply: Callable[[Operand, int], bool]
-    """Whether so many times an amount may be meant."""
+    may_multiply: Callable[[EvidencePlace, Decimal], bool]
+    """Whether so many times the amount at a place may be meant."""
 
 
 def _always(*_: object) -> bool:
@@ -132,8 +132,8 @@ def _joined(terms: Iterable[_Term], factors: Factors, sought: Container[int] | N
         total, difference = first.value + second.value, abs(first.value - second.value)
         if (sought is None or total in sought) and _may_add(first, second, factors):
             yield _Term(total, "({} + {})", (first, second))
-        may_differ = factors.rules.may_differ(_source(first), _source(second))
-        if may_differ and (sought is None or difference in sought):
+        is_sought = sought is None or difference in sought
+        if is_sought and factors.rules.may_differ(_source(first), _source(second)):
             yield _Term(difference, "({} - {})", (first, second))
 
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from turnloom.planner.reply.grounding.arithmetic import is_rounded
 from turnloom.planner.reply.grounding.assertions import goes_on, is_denied
-from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_in
+from turnloom.planner.reply.grounding.binding import COMMA, Mention, elements_of, fits, is_in
 from turnloom.planner.reply.grounding.context import Context, Reason
 from turnloom.planner.reply.grounding.deeds import is_done
 from turnloom.planner.reply.grounding.figures import Figure, Key
@@ -35,7 +35,6 @@ _DAYS_OF = {"day": 1, "week": 7}
 _NEXT_CLAUSE = re.compile(r"[;,]\s|\s[\u2013\u2014-]\s")
 """What may stand between a statement and a question: "I booked it; is that all right?"."""
 _ARTICLE = re.compile(r",?\s(?:(?:the|dem|den|der|el|le|il|o|de)\s)?")
-_COMMA = re.compile(r"[,;]\s")
 _BOUND = frozenset({"count", "duration", "label"})
 """Kinds of claims that belong to the thing that their sentence names."""
 
@@ -156,7 +155,7 @@ def _named_near(claim: Figure, context: Context) -> list[Mention]:
     if not inside and goes_on(sentence.whole[start:end].lstrip(" ,;")):
         inside = before[-1:] if len({one.elements for one in before}) == 1 else []  # "…; it has four stars"
     behind = [one for one in context.named if claim.end <= one.start < end]
-    comma = _COMMA.search(sentence.whole, claim.end, sentence.end)
+    comma = COMMA.search(sentence.whole, claim.end, sentence.end)
     stop = comma.start() if comma else sentence.end  # "by day it takes 3 hours, at night 8 on the Nordlys"
     is_before = any(start <= one.start for one in before)
     return inside or (behind if before and not is_before else []) or [one for one in context.named if one.start < stop]

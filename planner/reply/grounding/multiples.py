@@ -18,10 +18,10 @@ def is_unexplained(derived: Derived, known: KnownAmounts) -> bool:
     """Return whether an amount was multiplied by a count that neither the text nor what the amount is for tells."""
     found = _MULTIPLE.fullmatch(derived.path)
     counts = [Decimal(count) for count in found.groups() if count] if found else []
-    return bool(counts) and not may_multiply(derived.place, prod(counts, start=Decimal(1)), known)
+    return bool(counts) and not may_multiply(known, derived.place, prod(counts, start=Decimal(1)))
 
 
-def may_multiply(place: EvidencePlace, count: Decimal, known: KnownAmounts) -> bool:
+def may_multiply(known: KnownAmounts, place: EvidencePlace, count: Decimal) -> bool:
     """Return whether so many times an amount may be meant.
 
     One count stands for people and for nights only if there are as many of both.

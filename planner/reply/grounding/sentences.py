@@ -48,6 +48,8 @@ class Sentence:
     """Its figures that need a source."""
     heading: tuple[int, int] | None = None
     """The place of the first line of its table, if it is a line of one."""
+    counts_before: frozenset[Decimal] = frozenset()
+    """The small numbers in the sentences before it."""
     _said: dict[str, bool] = field(default_factory=dict)
 
     @property
@@ -196,13 +198,15 @@ def sentences(text: str, figures: list[Figure]) -> Iterator[Sentence]:
     """Yield the sentences of a text with their figures."""
     start = place = 0
     heading: tuple[int, int] | None = None
+    counted = frozenset[Decimal]()
     for end in _ends(text):
         first = place
         while place < len(figures) and figures[place].start < end:
             place += 1
         if end > start:
             is_row = text.startswith("|", start)
-            yield Sentence(text, start, end, tuple(figures[first:place]), heading if is_row else None)
+            yield Sentence(text, start, end, tuple(figures[first:place]), heading if is_row else None, counted)
+            counted |= small_numbers(text[start:end])
             heading = (heading or (start, end)) if is_row else None
         start = end
 

@@ -9,7 +9,6 @@ from turnloom.planner.reply.grounding.arithmetic import derive, is_rounded
 from turnloom.planner.reply.grounding.assertions import discount_in
 from turnloom.planner.reply.grounding.binding import Mention, fits, is_in, is_in_one_statement
 from turnloom.planner.reply.grounding.context import Context, Reason
-from turnloom.planner.reply.grounding.counts import small_numbers
 from turnloom.planner.reply.grounding.exchange import exchanged
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
 from turnloom.planner.reply.grounding.known_amounts import Derived, KnownAmounts
@@ -249,7 +248,7 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         references=[*list(context.told)[-4:], *(one for one in amounts if one.place.is_said)][:6],
         limits=[one for one in amounts if one.place.is_said and context.sentence.says_beside("user_limits", figure)],
         counts=frozenset(context.sentence.counts() - own),
-        counts_before=frozenset(small_numbers(context.sentence.whole[: context.sentence.start])),
+        counts_before=context.sentence.counts_before,
         known_counts=frozenset(context.nights | (set() if only_nights else counts)),
         is_sum=context.sentence.says("sums"),
         is_addition=context.sentence.says("additions"),
