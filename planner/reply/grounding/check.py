@@ -6,7 +6,14 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from turnloom.models.contracts.turn import Source
-from turnloom.planner.reply.grounding.binding import (
+from turnloom.planner.reply.grounding.codes import unknown_codes
+from turnloom.planner.reply.grounding.comparisons import miscompared
+from turnloom.planner.reply.grounding.consistency import itemised, not_apart, not_together, of_other_nights, unrelated
+from turnloom.planner.reply.grounding.context import Context, Reason
+from turnloom.planner.reply.grounding.contradictions import contradiction
+from turnloom.planner.reply.grounding.evidence import Evidence
+from turnloom.planner.reply.grounding.figures import Figure, folded, visible
+from turnloom.planner.reply.grounding.mentions import (
     Mention,
     dated,
     lists_of,
@@ -15,13 +22,6 @@ from turnloom.planner.reply.grounding.binding import (
     offers_named,
     outside_names,
 )
-from turnloom.planner.reply.grounding.codes import unknown_codes
-from turnloom.planner.reply.grounding.comparisons import miscompared
-from turnloom.planner.reply.grounding.consistency import itemised, not_apart, not_together, of_other_nights, unrelated
-from turnloom.planner.reply.grounding.context import Context, Reason
-from turnloom.planner.reply.grounding.contradictions import contradiction
-from turnloom.planner.reply.grounding.evidence import Evidence
-from turnloom.planner.reply.grounding.figures import Figure, folded, visible
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.pairings import unpaired
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Operand, Places

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from turnloom.planner.reply.grounding.assertions import is_conditional, is_denied
-from turnloom.planner.reply.grounding.binding import is_in
 from turnloom.planner.reply.grounding.context import Context
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.lexicon import spoken, words
+from turnloom.planner.reply.grounding.mentions import is_in
 from turnloom.planner.reply.grounding.places import Element, Operand, Places
 from turnloom.planner.reply.grounding.sentences import Sentence
 from turnloom.planner.reply.grounding.support import value_of

@@ -7,10 +7,10 @@ from decimal import Decimal
 from typing import Literal
 
 from turnloom.planner.reply.grounding.assertions import goes_on
-from turnloom.planner.reply.grounding.binding import Mention, dated, elements_of
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.fields import Basis
 from turnloom.planner.reply.grounding.figures import Figure
+from turnloom.planner.reply.grounding.mentions import Mention, dated, elements_of
 from turnloom.planner.reply.grounding.places import Element, Operand
 from turnloom.planner.reply.grounding.sentences import Sentence
 

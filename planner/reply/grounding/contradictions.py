@@ -10,12 +10,12 @@ from decimal import Decimal
 
 from turnloom.planner.reply.grounding.arithmetic import is_rounded
 from turnloom.planner.reply.grounding.assertions import goes_on, is_denied
-from turnloom.planner.reply.grounding.binding import COMMA, Mention, elements_of, fits, is_in
 from turnloom.planner.reply.grounding.context import Context, Reason
 from turnloom.planner.reply.grounding.deeds import is_done
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lengths import is_known_length
 from turnloom.planner.reply.grounding.lexicon import spoken, words
+from turnloom.planner.reply.grounding.mentions import COMMA, Mention, elements_of, fits, is_in
 from turnloom.planner.reply.grounding.moments import days_apart, of_clock
 from turnloom.planner.reply.grounding.nights import is_night, is_weekday_of_night
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from turnloom.planner.reply.grounding.binding import Mention
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.lexicon import words
+from turnloom.planner.reply.grounding.mentions import Mention
 from turnloom.planner.reply.grounding.places import Element, list_of
 from turnloom.planner.reply.grounding.sentences import Sentence
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Collection, Iterable
 
 from turnloom.planner.reply.grounding import price_units
-from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_beside, is_in
 from turnloom.planner.reply.grounding.context import BOUND, Context, Reason
 from turnloom.planner.reply.grounding.figures import Figure
+from turnloom.planner.reply.grounding.mentions import Mention, elements_of, fits, is_beside, is_in
 from turnloom.planner.reply.grounding.paths import basis_at, basis_of, is_for_one, period_at, role_of_field
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.roles import role_of

@@ -9,7 +9,12 @@ from dataclasses import replace
 from functools import lru_cache
 
 from turnloom.planner.reply.grounding.assertions import find_assertions, is_denied
-from turnloom.planner.reply.grounding.binding import (
+from turnloom.planner.reply.grounding.context import Context
+from turnloom.planner.reply.grounding.figures import Figure, without
+from turnloom.planner.reply.grounding.flags import claimed
+from turnloom.planner.reply.grounding.labels import stems
+from turnloom.planner.reply.grounding.lexicon import spoken, words
+from turnloom.planner.reply.grounding.mentions import (
     Mention,
     elements_of_claim,
     elements_of_price,
@@ -18,11 +23,6 @@ from turnloom.planner.reply.grounding.binding import (
     is_in,
     offers_named,
 )
-from turnloom.planner.reply.grounding.context import Context
-from turnloom.planner.reply.grounding.figures import Figure, without
-from turnloom.planner.reply.grounding.flags import claimed
-from turnloom.planner.reply.grounding.labels import stems
-from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.places import Element
 from turnloom.planner.reply.grounding.sentences import Sentence
 from turnloom.planner.reply.grounding.text_policies import is_contradicted, policies_in

@@ -5,7 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import combinations, islice, product
 
-from turnloom.planner.reply.grounding.binding import is_in
+from turnloom.planner.reply.grounding.mentions import is_in
 from turnloom.planner.reply.grounding.places import Element, Operand, Places
 
 _MOST = 24

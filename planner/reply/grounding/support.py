@@ -7,12 +7,12 @@ from decimal import Decimal
 
 from turnloom.planner.reply.grounding.arithmetic import derive, is_rounded
 from turnloom.planner.reply.grounding.assertions import discount_in
-from turnloom.planner.reply.grounding.binding import Mention, fits, is_in, is_in_one_statement
 from turnloom.planner.reply.grounding.context import Context, Reason
 from turnloom.planner.reply.grounding.exchange import exchanged
 from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
 from turnloom.planner.reply.grounding.known_amounts import Derived, KnownAmounts
 from turnloom.planner.reply.grounding.labels import stems
+from turnloom.planner.reply.grounding.mentions import Mention, fits, is_in, is_in_one_statement
 from turnloom.planner.reply.grounding.moments import TODAY, later_day, later_time, near_time, next_day, recurring_day
 from turnloom.planner.reply.grounding.percentages import derive_percent
 from turnloom.planner.reply.grounding.place_selection import of_basis, select_place

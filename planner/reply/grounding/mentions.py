@@ -1,4 +1,4 @@
-"""Binding: which element of a list a figure is said of, by the names in its sentence."""
+"""Mentions: the names in a sentence, and which element of a list a figure is said of by them."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
