@@ -40,6 +40,8 @@ class Rendered(NamedTuple):
     text: str
     source: str
     """`name@version`; a tenant's own text adds `+` and its digest. It is stored with whatever the text led to."""
+    counts: tuple[float, ...] = ()
+    """The numbers that its texts depend on, such as how many options it leaves out."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ class Prompt:
         if inputs.keys() != self.inputs:
             wrong = ", ".join(sorted(inputs.keys() ^ self.inputs))
             raise TypeError(f"prompt {self.name}: these inputs are missing or not declared: {wrong}")
-        return Rendered(fill(self.template, inputs, language if self.is_for_people else ENGLISH), self.source)
+        filled = fill(self.template, inputs, language if self.is_for_people else ENGLISH)
+        return Rendered(filled.text, self.source, filled.counts)
 
 
 def digest(text: str) -> str:
@@ -197,9 +200,10 @@ class Prompts:
         """
         return self.own.get(name) or self.get(name)
 
-    def authored(self, name: str) -> str:
-        """Return the own words of a prompt's author, in the language of these prompts."""
-        return self.in_effect(name).words(self.language)
+    def authored(self, rendered: Rendered) -> str:
+        """Return what a rendered prompt says by itself: its author's words, in their language, and its own counts."""
+        name = rendered.source.partition("@")[0]
+        return "\n".join((self.in_effect(name).words(self.language), *map(str, rendered.counts)))
 
     def has(self, name: str) -> bool:
         """Return whether a prompt of that name exists."""

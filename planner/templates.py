@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from types import BuiltinMethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import StrictUndefined, Template, meta, pass_context
 from jinja2.exceptions import SecurityError, TemplateSyntaxError
@@ -39,6 +39,8 @@ _BUDGET = "<budget>"
 """The name under which a rendering keeps its budget. No template can write this name."""
 _LANGUAGE = "<language>"
 """The same for its language."""
+_COUNTS = "<counts>"
+"""The same for the numbers that its texts depend on."""
 
 _FILTERS = frozenset(
     """
@@ -52,6 +54,14 @@ _METHODS = frozenset(
     rsplit splitlines startswith endswith removeprefix removesuffix isdigit count find index
     """.split()
 )
+
+
+class Filled(NamedTuple):
+    """A template that is filled in."""
+
+    text: str
+    counts: tuple[float, ...]
+    """The numbers that its texts depend on, such as how many options it leaves out."""
 
 
 class _Budget:
@@ -125,21 +135,21 @@ class Templates(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
 
-def fill(template: Template, inputs: Mapping[str, Any], language: Language = ENGLISH) -> str:
+def fill(template: Template, inputs: Mapping[str, Any], language: Language = ENGLISH) -> Filled:
     """Fill in a template, in a language.
 
     Raises:
         Exception: any error of the template, such as an undefined field or an exceeded bound.
     """
-    budget = _Budget()
+    budget, counts = _Budget(), list[float]()
     pieces, written = [], 0
-    for piece in template.generate({**inputs, _BUDGET: budget, _LANGUAGE: language}):
+    for piece in template.generate({**inputs, _BUDGET: budget, _LANGUAGE: language, _COUNTS: counts}):
         pieces.append(piece)
         written += len(piece)
         if written > _LARGEST_RESULT:
             raise SecurityError(f"a template may write at most {_LARGEST_RESULT} characters")
         budget.go_on()
-    return language.directed("".join(pieces).strip())
+    return Filled(language.directed("".join(pieces).strip()), tuple(counts))
 
 
 def _budget(context: Context) -> _Budget:
@@ -184,6 +194,7 @@ def _say(context: Context, english: str, **values: Any) -> str:
 @pass_context
 def _say_counted(context: Context, one: str, many: str, n: float, **values: Any) -> str:
     """Write a text that depends on a number."""
+    context.parent[_COUNTS].append(n)
     return _counted(context, formats.say_counted(context.parent[_LANGUAGE], one, many, n, values))
 
 

@@ -12,8 +12,12 @@ from babel.numbers import format_decimal, parse_pattern
 
 from turnloom.planner.languages.language import Language
 
-_DAY = re.compile(r"[A-Z][a-z]{2} (?P<day>\d{1,2} [A-Z][a-z]{2} \d{4})|\d{4}-\d{2}-\d{2}")
-"""A day as tools write it in a choice: `Fri 4 Dec 2026`, or `2026-12-04`."""
+_DAY = re.compile(
+    r"[A-Z][a-z]{2} (?P<day>\d{1,2} [A-Z][a-z]{2} \d{4})"
+    r"|(?P<moment>\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})?)(?![\w:])"
+    r"|\d{4}-\d{2}-\d{2}"
+)
+"""A day as tools write it in a choice: `Fri 4 Dec 2026`, or `2026-12-04`; or a moment as RFC 3339 has it."""
 _CODE = re.compile("[a-z_]+")
 _BETWEEN = re.compile(r"(, then |, |: | \(|\)|\.$)")
 """What stands between the words of such a text."""
@@ -46,7 +50,7 @@ def day(language: Language, value: Any) -> str:
 
 
 def dated(language: Language, value: Any) -> str:
-    """Write the days in a text for people, such as the days to choose from that a tool offers."""
+    """Write the days and moments in a text for people, such as the days to choose from that a tool offers."""
     text = str(value)
     start, joint, end = text.partition(" to ")
     if joint and _DAY.fullmatch(start) and _DAY.fullmatch(end):
@@ -55,12 +59,24 @@ def dated(language: Language, value: Any) -> str:
 
 
 def _rewritten(language: Language, found: re.Match[str]) -> str:
+    if found["moment"]:
+        return moment(language, found[0])
     if not found["day"]:
         return day(language, found[0])
     try:
         return day(language, datetime.strptime(found["day"], "%d %b %Y").replace(tzinfo=UTC).date())
     except ValueError:
         return found[0]
+
+
+def moment(language: Language, text: str) -> str:
+    """Write a moment as its day, its time of day, and what its clock is ahead of UTC if it says so."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    at = f"{clock(language, text)} {found.tzname() or ''}".strip()
+    return f"{day(language, found.date())}{language.text(', ')}{at}"
 
 
 def clock(language: Language, value: Any) -> str:

@@ -32,7 +32,7 @@ class ReplyDraft:
     """`name@version` of everything rendered for it."""
     usage: Usage = NO_USAGE
     authored: str = ""
-    """The templates' own words, which may state what no result holds."""
+    """The templates' own words and counts, which may state what no result holds."""
 
     @property
     def is_templated(self) -> bool:
@@ -54,7 +54,7 @@ def fill_templates(given: ReplyInput, parts: Sequence[Part], artifacts: Sequence
         text="\n\n".join(rendered.text for rendered in said),
         written_by=f"template:{', '.join(sources)}",
         prompts=(*sources, problems.source),
-        authored=" ".join(given.prompts.authored(source.partition("@")[0]) for source in sources),
+        authored="\n".join(map(given.prompts.authored, said)),
     )
 
 

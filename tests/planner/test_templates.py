@@ -17,7 +17,7 @@ DATA = {
 
 
 def rendered(text: str) -> str:
-    return fill(TEMPLATES.read(text)[0], DATA)
+    return fill(TEMPLATES.read(text)[0], DATA).text
 
 
 @pytest.mark.parametrize(

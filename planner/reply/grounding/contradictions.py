@@ -211,6 +211,8 @@ def _is_unheard(claim: Figure, context: Context, derived: Mapping[int, str]) -> 
         return False
     if any(sentence.says(kind) for kind in ("sums", "differences")) or _is_factor(value, derived):
         return False
+    if sentence.says("further") and any(value < length for length in places.values("count", "item")):
+        return False
     is_weeks = spoken(words()["units"]["week"]["words"]).match(sentence.whole[claim.end : sentence.end].lstrip())
     if days_apart(value * (_DAYS_OF["week"] if is_weeks else 1), sentence, places):
         return False

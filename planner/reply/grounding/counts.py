@@ -19,6 +19,10 @@ _RUNS = re.compile(r"(?<!\d)\d{1,3}(?!\d)")
 _BEGIN = re.compile(r"(?<![\d.,:/#])\d")
 """The begin of a number that may have a unit."""
 _LIST_NUMBER = re.compile(r"[.)]\s")
+_HEADING = re.compile(
+    r"^[^\w\n]{0,6}(?P<before>(?:[^\W\d_]{1,12}\s)?)(?P<value>\d{1,2})(?!\d)(?P<after>.{0,2})", re.MULTILINE
+)
+"""The begin of a line with a number in it, such as "Day 7 (Sunday)"."""
 _NUMBER = (
     r"(?<![\d.,:/#])(?-i:(?<![^\W\u2e80-\uffef]))(?<!\d[ \u00a0\u202f])(?P<value>\d{1,4}(?:[.,]\d{1,2})?)(?![\d:/])"
 )
@@ -90,10 +94,21 @@ def _part_of_hour(written: str | None) -> int:
 
 def find_small(text: str) -> Iterator[Figure]:
     """Find the small numbers that a text cannot count itself: 4 to 99, but not those that number a list."""
+    counted = set(_numbering(text))
     for match in _SMALL.finditer(text):
         value = Decimal(match[0])
-        if value >= _FEWEST_SMALL and not _LIST_NUMBER.match(text, match.end()):
+        if value >= _FEWEST_SMALL and match.start() not in counted and not _LIST_NUMBER.match(text, match.end()):
             yield Figure("small", match.start(), match.end(), (("small", value),))
+
+
+def _numbering(text: str) -> Iterator[int]:
+    """Yield where the numbers stand that lines such as "Day 1", "Day 2" count on from one."""
+    following: dict[tuple[str, str], int] = {}
+    for match in _HEADING.finditer(text):
+        line = match["before"], match["after"]
+        if int(match["value"]) == following.get(line, 1):
+            following[line] = int(match["value"]) + 1
+            yield match.start("value")
 
 
 def small_numbers(text: str) -> set[Decimal]:

@@ -8,7 +8,7 @@ from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import either, in_lower_case, words
 
 _TIME = re.compile(
-    r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::[0-5]\d)?(?!\d|:\d)"
+    r"(?<![\d:.,])(?<!(?:utc|gmt)[+\u2212-])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::[0-5]\d)?(?!\d|:\d)"
     r"(?:\s?(?P<half>[ap](?=\.?m\b)|[صم](?![^\W\d_]))(?:\.?m\b\.?)?)?",
     re.IGNORECASE,
 )

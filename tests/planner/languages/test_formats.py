@@ -23,7 +23,7 @@ def language(tag: str, messages: dict[str, Words] | None = None) -> Language:
 
 def written(template: str, spoken: Language, **inputs: Any) -> str:
     """Return a rendered template. The spaces that do not break are written as plain ones."""
-    text = fill(TEMPLATES.read(template)[0], inputs, spoken)
+    text = fill(TEMPLATES.read(template)[0], inputs, spoken).text
     return text.replace("\u202f", " ").replace("\xa0", " ").replace("\u200f", "")
 
 
@@ -113,7 +113,7 @@ def test_a_place_takes_its_value_once() -> None:
 
 def test_a_list_from_right_to_left_stays_a_list_in_markdown() -> None:
     """The mark of direction stands behind the number or the dash."""
-    text = fill(TEMPLATES.read("1. Sea Suite\n- Sea Suite\nSea Suite\nשבת")[0], {}, language("ar"))
+    text = fill(TEMPLATES.read("1. Sea Suite\n- Sea Suite\nSea Suite\nשבת")[0], {}, language("ar")).text
 
     assert text == "1. \u200fSea Suite\n- \u200fSea Suite\n\u200fSea Suite\nשבת"
 
@@ -124,7 +124,7 @@ def test_names_keep_their_direction_within_hebrew() -> None:
 
     text = fill(
         TEMPLATES.read('{{ _("The {room} is free.", room=room) }}\n{{ room }}: שבת\n')[0], {"room": "Sea Suite"}, hebrew
-    )
+    ).text
 
     assert text == "\u200f\u2068Sea Suite\u2069 פנוי.\n\u200fSea Suite: שבת"
 
@@ -167,6 +167,23 @@ def test_many_places_count_against_the_budget() -> None:
 def test_words_of_results_that_the_catalogue_has_are_translated(tag: str, value: str, written: str) -> None:
     """The others, such as names, stay as they are."""
     assert formats.worded(SHIPPED.chosen(tag, ()), value).replace("\xa0", " ") == written
+
+
+@pytest.mark.parametrize(
+    ("tag", "value", "text"),
+    [
+        ("en", "2026-12-05T10:00:00+02:00", "Sat, 5 Dec 2026, 10:00 UTC+02:00"),
+        ("en-US", "2026-12-05T19:30:00.25Z", "Sat, Dec 5, 2026, 7:30 PM UTC"),
+        ("de", "2026-12-05T10:00", "Sa., 5. Dez. 2026, 10:00"),
+        ("ja", "2026-12-05T10:00:00-05:30", "2026年12月5日(土)、10:00 UTC-05:30"),
+        ("en", "2026-12-05T25:00:00Z", "2026-12-05T25:00:00Z"),
+    ],
+)
+def test_a_moment_in_a_text_is_its_day_and_its_time(tag: str, value: str, text: str) -> None:
+    """With what its clock is ahead of UTC, because a result of another service may be of any zone."""
+    found = formats.dated(SHIPPED.chosen(tag, ()), value)
+
+    assert found.replace("\u202f", " ") == text
 
 
 def test_a_prompt_of_a_language_model_has_no_marks_of_direction() -> None:

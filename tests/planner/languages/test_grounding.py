@@ -1,32 +1,81 @@
 """What the templates write in any language is read by the check of figures: dates, times, amounts, counts."""
 
 from datetime import UTC, datetime
+from itertools import cycle, islice
+from typing import Any
 
 import pytest
 
 from tests.planner.languages.test_completeness import PROMPTS, SPOKEN, TEMPLATES, spoken
 from turnloom.planner.draft.samples import samples
+from turnloom.planner.languages.language import Language
 from turnloom.planner.reply.grounding import Evidence, ResultOrigin, check
 
+_MANY = 37
+"""More than a template lists."""
 CHECKED = [name for name in TEMPLATES if "/apologies/" not in name]
 """An apology is not checked: it holds no result."""
-TAGS = [*SPOKEN, "en", "en-US", "de-CH", "ar-EG"]
+TAGS = [*SPOKEN, "en", "en-US", "de-CH", "ar-EG", "tr"]
+"""Those of the shipped languages, of some countries, and one that no catalogue has words of."""
 
 
 @pytest.mark.parametrize("tag", TAGS)
 def test_a_templates_figures_have_their_sources(tag: str) -> None:
     """A figure that could not be traced would be left out of the reply."""
-    language, refused = spoken(tag), []
-    for name in CHECKED:
-        prompt = PROMPTS.get(name)
-        for inputs in samples(name, prompt.inputs):
-            evidence = Evidence(datetime(2026, 11, 20, tzinfo=UTC))
-            evidence.add_result(inputs, ResultOrigin("step"))
-            evidence.add_authored(prompt.words(language), "template")
-            text = prompt.render(inputs, language).text
-            refused += [(name, found.text, found.kind) for found in check(text, evidence).violations]
+    language = spoken(tag)
+
+    refused = [
+        (name, *found)
+        for name in CHECKED
+        for inputs in samples(name, PROMPTS.get(name).inputs)
+        for found in _refused(name, inputs, language)
+    ]
 
     assert refused == []
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_how_many_a_template_leaves_out_is_its_own_count(tag: str) -> None:
+    """Results list more than a reply does, and the template says how many, in words that the check need not know."""
+    language = spoken(tag)
+
+    refused = [
+        (name, *found)
+        for name in CHECKED
+        for inputs in samples(name, PROMPTS.get(name).inputs)
+        for found in _refused(name, _lengthened(inputs), language)
+    ]
+
+    assert refused == []
+
+
+def _refused(name: str, inputs: dict[str, Any], language: Language) -> list[tuple[str, str]]:
+    """Return the text and the kind of whatever the check refuses of a template."""
+    prompts = PROMPTS.spoken(language)
+    evidence = Evidence(datetime(2026, 11, 20, tzinfo=UTC))
+    evidence.add_result(inputs, ResultOrigin("step"))
+    rendered = prompts.render(name, **inputs)
+    evidence.add_authored(prompts.authored(rendered), "template")
+    return [(found.text, found.kind) for found in check(rendered.text, evidence).violations]
+
+
+def _lengthened(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return inputs whose results, and what a formatter made of them, have many of each object that they list."""
+    steps = [{**step, "result": _long_lists(step.get("result"))} for step in inputs.get("steps", ())]
+    found = {"steps": steps, "output": _long_lists(inputs.get("output"))}
+    return {**inputs, **{name: value for name, value in found.items() if name in inputs}}
+
+
+def _long_lists(result: Any) -> Any:
+    """Return a result in whose lists of objects the same ones come over and over again."""
+    if not isinstance(result, dict):
+        return result
+    return {field: _long(value) for field, value in result.items()}
+
+
+def _long(value: Any) -> Any:
+    is_long = isinstance(value, list) and any(isinstance(one, dict) for one in value)
+    return list(islice(cycle(value), _MANY)) if is_long else value
 
 
 @pytest.mark.parametrize("tag", TAGS)

@@ -11,8 +11,8 @@ _BY_FORMAT = {
 }
 
 
-_TIMES = dict.fromkeys(("start", "end"), "2026-12-05T10:00:00+02:00")
-"""Fields of the type `string` that hold a time."""
+_BY_NAME = dict.fromkeys(("start", "end"), "2026-12-05T10:00:00+02:00") | {"invite": "BEGIN:VCALENDAR"}
+"""Fields of the type `string` that hold a time, and one that is for programs."""
 
 
 def sample_result(schema: Mapping[str, Any], *, is_full: bool) -> Any:
@@ -36,7 +36,7 @@ def _sample_of_type(schema: Mapping[str, Any], defs: Mapping[str, Any], is_full:
     match schema.get("type"):
         case "object":
             fields = schema.get("properties", {})
-            found = {name: _TIMES.get(name) or _sample(field, defs, is_full) for name, field in fields.items()}
+            found = {name: _BY_NAME.get(name) or _sample(field, defs, is_full) for name, field in fields.items()}
         case "array":
             found = [_sample(schema.get("items", {}), defs, is_full) for _ in range(2 if is_full else 0)]
         case "string":

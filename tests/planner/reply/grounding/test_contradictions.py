@@ -32,3 +32,20 @@ def test_a_difference_of_counts_is_theirs() -> None:
     """It may be between a thing that the sentence names and another one."""
     assert refused("The Petrol Station keeps it 3 days longer than the Kiosk.", POINTS) == []
     assert refused("The Petrol Station keeps it 5 days longer than the Kiosk.", POINTS) != []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_of_rest"),
+    [
+        ("In der Tabelle stehen {n} weitere.", True),
+        ("יש עוד {n} בטבלה.", True),
+        ("表にはほかに{n}件あります。", True),
+        ("Die Tabelle hat {n}.", False),
+    ],
+)
+def test_how_many_a_text_leaves_out_is_less_than_a_list_has(text: str, is_of_rest: bool) -> None:
+    """A word such as "further" lets no larger number pass."""
+    options = {"options": [{"room": f"Room {chr(65 + number)}", "price": 90 + number} for number in range(26)]}
+
+    assert bool(refused(text.format(n=23), options)) != is_of_rest
+    assert refused(text.format(n=73), options) != []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from turnloom.planner.reply.grounding.numerals import in_digits
-from turnloom.planner.reply.grounding.scan import figures
+from turnloom.planner.reply.grounding.scan import claims, figures
 from turnloom.planner.reply.grounding.weekdays import find_weekdays
 
 
@@ -131,6 +131,19 @@ def test_contradicting_currencies_mean_nothing() -> None:
 def test_numbers(text: str, value: str) -> None:
     """A number that counts nothing is a figure."""
     assert _read(text) == [("number", (Decimal(value),))]
+
+
+def test_lines_that_count_on_from_one_are_no_figures() -> None:
+    """The days of a plan number it. A line that skips one says a number."""
+    days = "Day 1: sea\n- Day 2: hills\n\nDay 3: sea\nDay 4: hills\nDay 6: sea"
+
+    assert [figure.keys for figure in claims(days, [])] == [(("small", Decimal(6)),)]
+
+
+@pytest.mark.parametrize("text", ["10:00 UTC+02:00", "10:00 (GMT-05:30)"])
+def test_what_a_clock_is_ahead_of_utc_is_no_time_of_day(text: str) -> None:
+    """It belongs to the time before it."""
+    assert [text[figure.start : figure.end] for figure in figures(text)] == ["10:00"]
 
 
 @pytest.mark.parametrize("text", ["20 %", "20%", "20 percent", "20 Prozent", "20 אחוז"])

@@ -42,6 +42,8 @@ def test_a_condition_states_nothing() -> None:
         ("- **Insurance:** Yes", ["Insurance"]),
         ("- Pets allowed: no", []),
         ("- Pets allowed: yes", ["allowed"]),
+        ("- pets allowed: \u2717", []),
+        ("- Pets allowed: \u2705", ["allowed"]),
         ("Travel insurance covers illness.", []),
     ],
 )
