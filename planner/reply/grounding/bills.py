@@ -76,16 +76,21 @@ def _may_be_added(bill: Bill, rules: CalculationRules) -> bool:
     return all(rules.may_add(first, second) for first, second in combinations(once, 2))
 
 
-def shared(value: Decimal, fares: Sequence[Operand], counts: Iterable[Decimal]) -> Bill | None:
+def shared(
+    value: Decimal, fares: Sequence[Operand], counts: Iterable[Decimal], groups: Iterable[Decimal] = ()
+) -> Bill | None:
     """Return what a group pays by the fares that one text states: so many times each of two, and one more at most once.
 
-    None if no such sum gives the value, or if many would give its neighbours.
+    `groups`: how many may pay one of the two each. None if no such sum gives the value, or if many would give its
+    neighbours.
     """
-    times = sorted({int(count) for count in counts if 1 <= count <= _LARGEST_GROUP and count == int(count)} | {1})
+    times = {int(count) for count in counts if 1 <= count <= _LARGEST_GROUP and count == int(count)} | {1}
+    payers = {(part, int(group) - part) for group in groups if group <= _LARGEST_GROUP for part in range(1, int(group))}
+    shares = sorted({*product(times, repeat=2), *payers})
     reached: dict[Decimal, Bill] = {}
     for pair in combinations(fares[:_MOST_FARES], 2):
         rest = [None, *(one for one in fares[:_MOST_FARES] if one not in pair)]
-        for (first, second), more in product(product(times, repeat=2), rest):
+        for (first, second), more in product(shares, rest):
             if max(first, second) > 1:
                 parts = ((pair[0], first), (pair[1], second), *(((more, 1),) if more else ()))
                 bill = Bill(sum((one.value * count for one, count in parts), Decimal()), parts)

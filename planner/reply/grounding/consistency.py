@@ -65,6 +65,8 @@ def not_apart(sentence: Sentence, known: Collection[Operand]) -> Iterator[Figure
     compared = [figure for figure in money if _is_compared(sentence, figure) and _value(figure) not in limits]
     if len(compared) == 1:
         others = [_value(figure) for figure in money if figure is not compared[0]]
+        if max(others) % min(others) == 0:
+            return  # one price, and the share of a person
         apart = {abs(value - limit) for value in (*others, sum(others)) for limit in limits}
         yield from compared if _value(compared[0]) not in apart else ()
 

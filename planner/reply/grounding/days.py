@@ -37,6 +37,8 @@ _ON_WEEKDAY = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """A weekday and a day of the month, such as "Friday the 11th"."""
+_UP_TO_TIME = re.compile(r",?\s?(?:to|until|till|bis|-|\u2013)\s?\d{1,2}(?:[.:h]\d\d|\s?[ap]\.?m)", re.IGNORECASE)
+"""What makes a number an hour: "Thursday, 11 to 11.45 am"."""
 _WEEKDAY_ORDINAL = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,12}),? the (?P<day>\d{1,2})(?:st|nd|rd|th)\b")
 _USUAL_FRACTIONS = frozenset({"24/7", "1/2", "1/3", "2/3", "1/4", "3/4"})
 _WORD_BEFORE = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{2,})[.,]?\s(?:(?:the|dem|den|der|el|le|il|o|de)\s)?$")
@@ -227,7 +229,7 @@ def _ordinal(match: re.Match[str], _text: str) -> Iterator[Figure]:
 
 def _weekday_of_month(match: re.Match[str], _text: str) -> Iterator[Figure]:
     numbers = weekdays().get(match["word"].lower()) or _BESIDE_DATES.get(match["word"], frozenset())
-    if numbers and 1 <= int(match["day"]) <= 31:
+    if numbers and 1 <= int(match["day"]) <= 31 and not _UP_TO_TIME.match(match.string, match.end("day")):
         keys = tuple(("weekday of month", number, int(match["day"])) for number in sorted(numbers))
         yield Figure("date", match.start(), match.end("day"), keys)
 

@@ -30,13 +30,17 @@ def implied_by(key: Key, today: date, *, is_on_page: bool) -> tuple[Key, ...]:
             keys = ("money", value, None), *(() if is_on_page else (("number", value),))
         case ("link", str() as address) if address.startswith("http://"):
             keys = (("link", address.removeprefix("http://")),)  # who says it with more safety is right, too
-        case ("percent", value):
-            keys = (("number", value),)
+        case ("percent" | "field" as kind, *_, Decimal() as value) if kind == "percent" or not _is_whole(value):
+            keys = (("number", value),)  # decimals are a rating, also in a text that does not call them so
         case ("phone", str() as digits):
             keys = _at_home(digits)
         case ("identifier", str() as code):
             keys = _in_digits(code)
     return keys
+
+
+def _is_whole(value: Decimal) -> bool:
+    return value == value.to_integral_value()
 
 
 def _at_home(digits: str) -> tuple[Key, ...]:

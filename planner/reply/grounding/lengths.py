@@ -11,7 +11,8 @@ from turnloom.planner.reply.grounding.sentences import Direction
 from turnloom.planner.reply.grounding.zones import apart, zones_named
 
 _DAY = 24 * 60
-_NEAR_MINUTES, _NEAR_SHARE = Decimal(10), Decimal("0.06")
+_MOST_TIMES = 12
+_NEAR_MINUTES, _NEAR_SHARE = Decimal(10), Decimal("0.085")
 """How far "just under an hour" may be from an hour: so many minutes, or this part of a longer time."""
 
 
@@ -25,7 +26,7 @@ def is_known_length(
     sentence, places = context.sentence, context.evidence.places
     if _is_from_now(minutes, context) or _is_until(minutes, context, direction):
         return True
-    if (sentence.says("differences") or sentence.says("longer")) and _is_difference(minutes, places):
+    if _is_apart(minutes, context, direction):
         return True
     if ("lasts", minutes) in places.by_key or lasts(minutes, places) or between(minutes, sentence, places):
         return True
@@ -53,10 +54,40 @@ def _is_until(minutes: Decimal, context: Context, direction: Direction | None) -
     """Return whether a length of time leads from now to a moment of the results, such as the end of an offer."""
     until = [(moment - context.evidence.now).total_seconds() / 60 for moment in context.evidence.places.moments]
     left = [Decimal(round(length)) for length in until if length > 0]
-    said = {minutes, *(minutes + days * _DAY for days in context.sentence.counts())}  # "three days and two hours"
-    return not said.isdisjoint(left) or (direction is not None and any(_is_about(minutes, one) for one in left))
+    days = [Decimal(0), *(days * _DAY for days in context.sentence.counts())]  # "three days and two hours"
+    return any(_is_said(minutes, one - more, direction) for one in left for more in days)
 
 
-def _is_difference(minutes: Decimal, places: Places) -> bool:
+def _is_apart(minutes: Decimal, context: Context, direction: Direction | None) -> bool:
+    """Return whether lengths, times or clocks are said to be apart, and known ones are, by so many minutes."""
+    sentence, places = context.sentence, context.evidence.places
+    rounded = direction if sentence.says("longer") else None
+    if (sentence.says("differences") or sentence.says("longer")) and _is_difference(minutes, places, rounded):
+        return True
+    if sentence.says("time_apart") and minutes in _gaps(places):
+        return True
+    return sentence.says("clocks_apart") and minutes in _offsets_apart(places)
+
+
+def _is_said(said: Decimal, actual: Decimal, direction: Direction | None) -> bool:
+    """Return whether a length of time is another one, or roughly if it is rounded."""
+    return said == actual or (direction is not None and actual > 0 and _is_about(said, actual))
+
+
+def _is_difference(minutes: Decimal, places: Places, direction: Direction | None) -> bool:
     lengths = places.values("duration")
-    return minutes in {abs(one - other) for one in lengths for other in lengths}
+    return any(_is_said(minutes, abs(one - other), direction) for one in lengths for other in lengths)
+
+
+def _gaps(places: Places) -> set[int]:
+    """Return the minutes between any two known times of day, if there are few: many are apart by any number."""
+    times = {minute_of(key) for key in places.by_key if key[0] == "time"}
+    if len(times) > _MOST_TIMES:
+        return set()
+    return {(second - first) % _DAY for first in times for second in times}
+
+
+def _offsets_apart(places: Places) -> set[int]:
+    """Return the minutes by which the clocks of the moments of results are apart."""
+    offsets = {offset for moment in places.moments if (offset := moment.utcoffset()) is not None}
+    return {int(abs(one - other).total_seconds()) // 60 for one in offsets for other in offsets}

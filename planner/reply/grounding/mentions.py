@@ -161,8 +161,9 @@ def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> fro
         return frozenset().union(*(_groups(between) or _groups(before)[-1:]))
     ends = [_next_statement(), *([COMMA] if goes_on(sentence.text) else [])]  # "It covers 580 km², the other one 536"
     stop = min([stop, *(joint.start() for end in ends if (joint := end.search(sentence.whole, figure.end, stop)))])
-    after = _groups([mention for mention in named if figure.end <= mention.start < stop])
-    return after[0] if after else frozenset()
+    after = [mention for mention in named if figure.end <= mention.start < stop]
+    own = (one for one in after if not _against_before().search(sentence.whole, figure.end, one.start))
+    return next(iter(_groups(list(own))), frozenset())
 
 
 @lru_cache
@@ -179,6 +180,14 @@ def is_in_one_statement(figure: Figure, sentence: Sentence, named: list[Mention]
     """Return whether the last name before a figure stands in one statement with it: not in "A costs 90, and B 120"."""
     before = [mention.end for mention in named if mention.end <= figure.start]
     return not before or _next_statement().search(sentence.whole, max(before), figure.start) is None
+
+
+def own_statement(figure: Figure, sentence: Sentence, named: list[Mention]) -> str:
+    """Return the statement that a figure is in, if the last name before it stands in another one; or else nothing."""
+    before = max((mention.end for mention in named if mention.end <= figure.start), default=sentence.start)
+    begun = [joint.end() for joint in _next_statement().finditer(sentence.whole, before, figure.start)]
+    after = _next_statement().search(sentence.whole, figure.end, sentence.end)
+    return sentence.whole[begun[-1] : after.start() if after else sentence.end] if begun else ""
 
 
 @lru_cache

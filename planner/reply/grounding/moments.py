@@ -32,6 +32,8 @@ _NEIGHBOURS = [sign * minutes for minutes in range(5, 45, 5) for sign in (1, -1)
 _MOST_HITS = 0
 _NEAR, _AROUND = 15, 24
 """Minutes between a time and one that is about the same, and characters before it that tell so."""
+_NEAR_TWELVE = 40
+"""The same for noon and midnight."""
 
 
 def keys_between(fields: Mapping[str, Any]) -> Iterator[Key]:
@@ -199,9 +201,12 @@ def near_time(figure: Figure, sentence: Sentence, places: Places) -> EvidencePla
     soon = {
         kind: spoken(pattern).search(before, max(0, len(before) - _AROUND)) for kind, pattern in words()["soon"].items()
     }
-    low = 0 if soon["after"] and soon["after"].end() == len(before) else -_NEAR
-    high = 0 if soon["before"] and soon["before"].end() == len(before) else _NEAR
-    if low + high == 0 and sentence.rounding(figure) is None:
+    named = sentence.whole[figure.start : figure.end]
+    near = _NEAR if any(char.isdigit() for char in named) else _NEAR_TWELVE
+    low = 0 if soon["after"] and soon["after"].end() == len(before) else -near
+    high = 0 if soon["before"] and soon["before"].end() == len(before) else near
+    is_part_of_day = spoken(words()["clock"]["middle_of_day"]).fullmatch(named) is not None
+    if low + high == 0 and sentence.rounding(figure) is None and not is_part_of_day:
         return None
     said = [minute_of(key) for key in figure.keys if key[0] == "time"]
     for key, found in places.by_key.items():

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from turnloom.models.runtime.yaml_text import read_yaml
+from turnloom.planner.reply.grounding.doubtful_numerals import unmistakable
 from turnloom.planner.reply.grounding.kanji_numerals import east_asian
 from turnloom.planner.reply.grounding.lexicon import months, weekdays, words
 
@@ -100,11 +101,13 @@ def _spelled(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _words(text: str) -> Iterator[_Word]:
-    end = -1
-    for match in _WORD.finditer(text):
+    end, before = -1, ""
+    matches = list(_WORD.finditer(text))
+    for place, match in enumerate(matches, 1):
         is_joined = match.start() == end + 1 and text[end] in _JOINING
-        yield _Word(match[0].lower(), match.start(), match.end(), is_joined)
-        end = match.end()
+        word = unmistakable(before, match[0].lower(), matches[place][0].lower() if place < len(matches) else "")
+        yield _Word(word, match.start(), match.end(), is_joined)
+        end, before = match.end(), word
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:

@@ -6,13 +6,16 @@ from collections.abc import Collection, Iterable
 from turnloom.planner.reply.grounding import price_units
 from turnloom.planner.reply.grounding.context import BOUND, Context, Reason
 from turnloom.planner.reply.grounding.figures import Figure
-from turnloom.planner.reply.grounding.mentions import Mention, elements_of, fits, is_beside, is_in
+from turnloom.planner.reply.grounding.labels import stems
+from turnloom.planner.reply.grounding.mentions import Mention, elements_of, fits, is_beside, is_in, own_statement
 from turnloom.planner.reply.grounding.paths import basis_at, basis_of, is_for_one, period_at, role_of_field
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.roles import role_of
 from turnloom.planner.reply.grounding.sentences import Sentence
-from turnloom.planner.reply.grounding.text_segments import Segment, segments
+from turnloom.planner.reply.grounding.text_segments import Segment, segments, words_of_any_price
 
+_SHORTEST = 4
+"""Fewest letters of a word that tells what a statement is about."""
 _NEXT_WORD = re.compile(r"\s(?!(?:per|each|for|and|with|from|have|that|than|also)\b)[^\W\d_]{4,}")
 
 
@@ -25,6 +28,7 @@ def select_place(places: list[EvidencePlace], figure: Figure, context: Context) 
     bound = [place for place in places if all(fits(place, group) for group in groups)]
     bound = [place for place in bound if not context.evidence.places.is_of_other(place, elements)]
     bound = bound or [place for place in places if _is_in_own_text(place, figure, elements, context.evidence.places)]
+    bound = bound or _in_words_of_own_statement(places, figure, context)
     on = elements_of(figure, context.sentence, _days_near(figure, context)) if figure.kind in BOUND else frozenset()
     if on and not _is_of_next_thing(figure, context):
         on_day = [place for place in bound if place.is_prose or fits(place, on)]
@@ -76,6 +80,12 @@ def _is_in_own_text(place: EvidencePlace, figure: Figure, elements: frozenset[El
     """Return whether a longer text beside the ones that are named has a figure of which those have none."""
     beside = frozenset(element for element in elements if is_beside(place, element))
     return place.is_prose and bool(beside) and beside == elements and not _have_own(figure, beside, places)
+
+
+def _in_words_of_own_statement(places: list[EvidencePlace], figure: Figure, context: Context) -> list[EvidencePlace]:
+    """Return the places in texts that have words of a statement which names nothing: "A costs 90, and parking 12"."""
+    said = {word for word in stems(own_statement(figure, context.sentence, context.named)) if len(word) >= _SHORTEST}
+    return [place for place in places if place.is_prose and said & place.about - words_of_any_price()]
 
 
 def _days_near(figure: Figure, context: Context) -> list[Mention]:

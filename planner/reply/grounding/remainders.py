@@ -1,6 +1,7 @@
 """Remainders: what is left of an amount that the user has named, and what is between a round trip and other amounts."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 from turnloom.planner.reply.grounding.known_amounts import Derived, KnownAmounts
 from turnloom.planner.reply.grounding.paths import basis_at
@@ -10,8 +11,11 @@ _MOST_PAID = 3
 
 
 def there_and_back(known: KnownAmounts) -> Iterator[Derived]:
-    """Yield what is between a round trip and another one, or what the text has told last; and one with a stay."""
+    """Yield a round trip, for one or for all, and what is between it and another one, or what was told last."""
     for trip in known.trips:
+        for travellers in (Decimal(1), *sorted(known.counts & known.people)):
+            path = f"({trip.place.path}) * {travellers}" if travellers > 1 else trip.place.path
+            yield Derived(trip.value * travellers, path, trip.place, may_be_rounded=True)
         others = (*known.told, *known.references, *known.trips) if known.compares else ()
         for other in (one for one in others if one.code == trip.code):
             path = f"{trip.place.path} - {other.place.path}"

@@ -21,6 +21,7 @@ from turnloom.planner.reply.grounding.relevance import things_named
 from turnloom.planner.reply.grounding.roles import role_of
 from turnloom.planner.reply.grounding.round_trips import round_trips
 from turnloom.planner.reply.grounding.sentences import Direction, Sentence
+from turnloom.planner.reply.grounding.times import pointed_times
 from turnloom.planner.reply.grounding.zones import clocks_of, in_greenwich
 
 _COMPUTES = ("sums", "differences", "shares", "additions")
@@ -111,6 +112,8 @@ def _keys(figure: Figure, sentence: Sentence) -> tuple[Key, ...]:
     of_month = "weekday of month"
     nights = (("stay of month" if key[0] == of_month else "stay", *key[1:]) for key in figure.keys if is_night)
     there = in_greenwich(figure.keys) if figure.kind == "time" and sentence.says("greenwich") else ()
+    if figure.kind == "number":
+        there = tuple(pointed_times(sentence.whole[figure.start : figure.end]))
     return (*figure.keys, *(("money", value, UNSTATED) for value in values), *nights, *there)
 
 
@@ -228,7 +231,8 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
     stated = {operand.value for operand in context.told}
     amount = [operand for operand in amounts if operand.value in stated or is_in(operand.place, named)]
     codes = {key[2] for key in figure.keys if key[0] == "money"} | {None, UNSTATED}
-    others = [operand for operand in context.told if codes == {None, UNSTATED} or operand.code in codes]
+    is_any = codes == {None, UNSTATED}
+    others = [operand for operand in context.told if is_any or operand.code in codes]
     derived = [operand for operand in others if operand not in amount and operand.code != "%"]
     known, elements = context.evidence.places, context.elements(figure)
     compares = context.sentence.says_in_clause("differences", figure)  # what it compares with need not be named
@@ -244,7 +248,7 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         told=told,
         fitting=[*told, *(one for one in amounts if one not in amount and (compares or fits(one.place, elements)))],
         things=things_named(context.sentence.text, [one for one in amounts if not one.place.is_said]),
-        trips=_trips(context),
+        trips=[trip for trip in _trips(context) if is_any or trip.code in codes],
         references=[*list(context.told)[-4:], *(one for one in amounts if one.place.is_said)][:6],
         limits=[one for one in amounts if one.place.is_said and context.sentence.says_beside("user_limits", figure)],
         counts=frozenset(context.sentence.counts() - own),

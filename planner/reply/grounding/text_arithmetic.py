@@ -77,5 +77,6 @@ def of_group(value: Decimal, known: KnownAmounts) -> Bill | None:
         if one.place.is_prose and not one.place.is_said and one.code is not None:
             texts.setdefault((one.place.step, one.place.path), []).append(one)
     counts = known.counts | known.known_counts
-    found = (shared(value, fares, counts) for fares in texts.values() if len(fares) > 1)
+    groups = known.counts if known.is_of_people else ()
+    found = (shared(value, fares, counts, groups) for fares in texts.values() if len(fares) > 1)
     return next(filter(None, found), None)

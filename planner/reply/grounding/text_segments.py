@@ -62,12 +62,13 @@ def _is_year(value: Decimal) -> bool:
 
 def _words(text: str) -> frozenset[str]:
     found = {word[:_LONGEST] for word in stems(text) if len(word) >= _SHORTEST or not word.isascii()}
-    return frozenset(found - _of_any_price())
+    return frozenset(found - {word[:_LONGEST] for word in words_of_any_price()})
 
 
 @lru_cache
-def _of_any_price() -> frozenset[str]:
-    return frozenset(word[:_LONGEST] for word in (*stems(words()["of_any_price"]), *months()))
+def words_of_any_price() -> frozenset[str]:
+    """Return the stems of the words that stand beside any amount, and the names of months."""
+    return frozenset((*stems(words()["of_any_price"]), *months()))
 
 
 def _cut(text: str, start: int, end: int) -> int:

@@ -38,7 +38,7 @@ _HOUR = re.compile(
 """An hour and its half of the day. Before German words "am" is "on" or "at": CHF 9 "am Tag" are for a day."""
 _FIRST_OF_HALF = re.compile(
     r"(?<![\d:.,/])(?P<hour>[1-9]|1[0-2])(?=\s?(?:[-\u2013]|to|until|till|(?<=between \d )and|(?<=between \d\d )and)\s?"
-    r"1?\d(?::[0-5]\d)?\s?[ap]\.?m\b)",
+    r"1?\d(?:[:.][0-5]\d)?\s?[ap]\.?m\b)",
     re.IGNORECASE,
 )
 """The beginning of "1 to 2 pm", whose half of the day stands behind the end."""
@@ -162,7 +162,7 @@ def _patterns() -> tuple[tuple[re.Pattern[str], Read], ...]:
         (_HEURES_RANGE, _exact),
         (
             re.compile(
-                rf"(?P<opening>(?<![^\W\d_])(?:{clock['heures_before']})\s){hour}\sheures(?:\s(?P<minute>[0-5]\d))?(?![^\W\d_])",
+                rf"(?P<opening>(?<![^\W\d_])(?:{clock['heures_before']})\s){hour}\s(?:heures|uur)(?:\s(?P<minute>[0-5]\d))?(?![^\W\d_])",
                 re.IGNORECASE,
             ),
             _with_minutes,
@@ -182,10 +182,12 @@ def _beside_twelve() -> Iterator[tuple[re.Pattern[str], Read]]:
     for number in (5, 10, 20, 25):
         spoken_minutes.append((rf"{number} (?:minutes )?(?:past|after)", number))
         spoken_minutes.append((rf"{number} (?:minutes )?(?:to|before)", -number))
-    for said, minutes in spoken_minutes:
+    said = [(rf"(?:{before})\s(?:{{}})", minutes) for before, minutes in spoken_minutes]
+    said += [(rf"(?:{{}})\s{behind}(?![^\W\d_])", minutes) for behind, minutes in clock["behind_hour"].items()]
+    for pattern, minutes in said:
         for named, hour in (("midnight", 0), ("noon", 12)):
-            pattern = re.compile(rf"(?<![\w.])(?:{said})\s(?:{clock[named]})", re.IGNORECASE)
-            yield pattern, _at((hour * 60 + minutes) % (24 * 60))
+            found = re.compile(rf"(?<![\w.]){pattern.format(clock[named])}", re.IGNORECASE)
+            yield found, _at((hour * 60 + minutes) % (24 * 60))
 
 
 def _at(minute: int) -> Read:
@@ -196,6 +198,7 @@ def _beside_hours(hour: str) -> tuple[tuple[re.Pattern[str], Read], ...]:
     """Return the patterns of hours with their minutes in words before or behind them."""
     clock = words()["clock"]
     minutes, behind = r"(?<![\d:.,])(?P<minute>5|10|20|25)\s", either(clock["behind_hour"])
+    romance = rf"(?P<opening>(?<![^\W\d_])(?:{clock['hours_before']})\s?(?<=[\s'])){hour}\s"
     halves = rf"{either(clock['arabic_parts'])}"
     said = (
         rf"(?:الساعة\s)?(?P<hour>{either(clock['arabic_hours'])})(?:\s(?P<minutes>{either(clock['arabic_minutes'])}))?"
@@ -209,10 +212,9 @@ def _beside_hours(hour: str) -> tuple[tuple[re.Pattern[str], Read], ...]:
             rf"(?P<opening>(?<![^\W\d_])(?:{clock['heures_before']})\s){hour}\sheures\s(?P<behind>{behind})(?![^\W\d_])",
             _behind,
         ),
-        (
-            rf"(?P<opening>(?<![^\W\d_])(?:{clock['hours_before']})\s?(?<=[\s'])){hour}\s(?P<behind>{behind})(?![^\W\d_])",
-            _behind,
-        ),
+        (rf"{romance}(?P<behind>{behind})(?![^\W\d_])", _behind),
+        # Fewer minutes behind "and" may be another hour.
+        (rf"{romance}(?:e|y)\s(?P<minute>2[5-9]|[345]\d)(?![\d:.,]*\d)", _with_minutes),
         *(
             (rf"(?P<opening>(?<![^\W\d_])(?:{clock['hours_before']})\s?){hour}\s(?:{clock[part]})", read)
             for part, read in (("in_the_morning", _of_half(0)), ("later_on", _of_half(12)))

@@ -45,6 +45,8 @@ def test_each_name_of_a_thing_names_it() -> None:
     [
         ("Reservation TL-48213 was cancelled at no charge.", False),
         ("There is no cancellation fee.", False),
+        ("You can cancel it for nothing.", False),
+        ("Non-members can cancel it, too.", False),
         ("Your rate cannot be cancelled.", True),
         ("There is no cancellation.", True),
     ],

@@ -15,6 +15,7 @@ FLIGHTS = {
 HOTELS = {
     "check_in": "2027-02-12",
     "check_out": "2027-02-16",
+    "adults": 2,
     "results": [
         {"name": "Harbour Lantern", "price_per_night": 168.0, "currency": "AUD"},
         {"name": "Glass Fjord", "price_per_night": 391.0, "currency": "AUD"},
@@ -37,6 +38,14 @@ SAID = "We can spend 2,400 dollars on flights and hotel"
         (
             "Qantas both ways is AUD 899.50, the Glass Fjord is AUD 1,564, so AUD 63.50 over your 2,400.",
             "Qantas both ways is AUD 899.50, the Glass Fjord is AUD 1,564, so AUD 36.50 over your 2,400.",
+        ),
+        (
+            "Qantas both ways is just under AUD 900.",
+            "Qantas both ways is just under AUD 700.",
+        ),
+        (
+            "The Glass Fjord is AUD 1,564, or AUD 782 each; that's AUD 892 more than the Harbour Lantern.",
+            "The Glass Fjord is AUD 1,564, or AUD 782 each; that's AUD 829 more than the Harbour Lantern.",
         ),
     ],
 )
