@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 
 from turnloom.planner.reply.grounding.bills import billed
 from turnloom.planner.reply.grounding.composition import (
@@ -139,6 +139,7 @@ def _candidates(known: KnownAmounts, *, is_precise: bool) -> Iterator[Derived]:
     yield from _percentages(known)
     yield from there_and_back(known)
     yield from left_of(known)
+    yield from _shares_of_stays(known)
     if known.is_free:
         yield from _of_records(known)
     amounts = known.amounts[:_MOST]
@@ -199,12 +200,23 @@ def _scaled(known: KnownAmounts) -> Iterator[Derived]:
             continue
         is_told = (is_few and amount in known.fitting) or amount in known.told
         is_of_stay = known.basis == "total" and amount in known.fitting
-        multiples = (free if is_told else set()) | (bound if is_of_stay else set())
+        is_summed = known.is_sum and amount in known.told and basis_at(amount.place) == "night"
+        multiples = (free if is_told else set()) | (bound if is_of_stay else known.nights if is_summed else set())
         multiples = set() if amount.place.is_said else multiples  # a budget, or an age
         for count in sorted(multiples):
             yield _by(amount, "*", count, amount.value * count)
         for count in sorted((both | payers | (products if is_told else set())) - {1} if known.is_share else ()):
             yield _by(amount, "/", count, amount.value / count)
+
+
+def _shares_of_stays(known: KnownAmounts) -> Iterator[Derived]:
+    """Yield what each one pays for a stay whose price a night the text speaks of."""
+    is_meant = known.is_for_one and known.basis != "night"
+    nightly = [one for one in known.told if basis_at(one.place) == "night"] if is_meant else []
+    for one, nights, people in product(nightly, sorted(known.nights), sorted(known.people | known.counts)):
+        if people > 1:
+            path = f"{one.place.path} * {nights} / {people}"
+            yield Derived(one.value * nights / people, path, one.place, may_be_rounded=True)
 
 
 def _percentages(known: KnownAmounts) -> Iterator[Derived]:

@@ -11,7 +11,7 @@ from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.fields import Basis
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.mentions import Mention, dated, elements_of
-from turnloom.planner.reply.grounding.places import Element, Operand
+from turnloom.planner.reply.grounding.places import UNSTATED, Element, Operand
 from turnloom.planner.reply.grounding.sentences import Sentence
 
 Reason = Literal["no_source", "personal", "page", "said", "basis", "other", "policy", "deed"]
@@ -47,6 +47,12 @@ class Context:
     """Of each list, the elements that the items of the text have named last, here or above it."""
     listed: Sequence[frozenset[Element]]
     """The offers that the text has named before it, in order."""
+
+    @property
+    def repeats_user(self) -> bool:
+        """Whether the sentence speaks of what the user has named, and no result has a price."""
+        amounts = (one for one in self.evidence.places.operands.values() if one.code not in (None, UNSTATED))
+        return self.sentence.says("user_figures") and all(one.place.is_said for one in amounts)
 
     def elements(self, figure: Figure) -> frozenset[Element]:
         """Return the elements of lists that a figure is said of."""

@@ -33,6 +33,7 @@ _MILLION = 10**6
 _LAKH, _BEYOND = 10**5, 10**9
 """The smallest scale that does not stand alone for one of it, and more than any number that is read."""
 _COINS = "cents"
+_CENT = re.compile("ci?ent")
 _CENTS = frozenset({"cent", _COINS})
 """A hundred in French, behind a number below ten. "Seventy cents" are coins."""
 _SHORTEST_COMPOUND = 8
@@ -112,18 +113,17 @@ def _words(text: str) -> Iterator[_Word]:
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
     """Return whether no digit, and no sign of an address, is beside a number."""
-    before, after = text[max(0, start - 5) : start], text[end : end + 2]
+    before, after = text[max(0, start - 7) : start], text[end : end + 2]
     if text[start:end] == "Ten" and text[end:].startswith((" en ", " presente", " cuidado")):
         return False  # "keep in mind", in Spanish
     if text[start:end].lower() in months() and before.rstrip(". ")[-1:].isdigit():
         return False  # "26. Sept." is no seven
-    if before.lower().endswith(("per ", "pour ", "por ")) and text[start:end].lower().startswith(("cent", "cient")):
-        return False  # "per cent"
-    before = before[-2:]
-    if before.strip()[-1:].isdigit() or after.lstrip(" \u00a0")[:1].isdigit():
+    if re.search("(?:per|pour|por|you a|cost a) $", before.lower()) and _CENT.match(text[start:end].lower()):
+        return False  # "per cent", and "it won't cost you a cent"
+    if before[-2:].strip()[-1:].isdigit() or after.lstrip(" \u00a0")[:1].isdigit():
         return False
     is_address = after[:1] in tuple(_AROUND) and after[1:2].isalnum()
-    return not is_address and not (before[-1:] in tuple(_AROUND) and before[:1].isalnum())
+    return not is_address and not (before[-1:] in tuple(_AROUND) and before[-2:-1].isalnum())
 
 
 def _cardinal(found: list[_Word], place: int) -> tuple[int, int] | None:

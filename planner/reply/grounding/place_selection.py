@@ -41,7 +41,7 @@ def select_place(places: list[EvidencePlace], figure: Figure, context: Context) 
     facts = [place for place in bound if not place.is_said]
     sentence = context.sentence
     is_asked = figure.kind != "money" or sentence.says_beside("user_figures", figure) or sentence.is_limit(figure)
-    is_asked = is_asked or any(_is_repeated(figure, place, sentence) for place in bound)
+    is_asked = is_asked or context.repeats_user or any(_is_repeated(figure, place, sentence) for place in bound)
     if not facts and not is_asked:
         return "said"
     same = of_basis(facts or bound, figure, context)

@@ -46,6 +46,12 @@ _CJK = re.compile(
     r"(?P<half>午前|午後|오전|오후|朝|夜|夕方|晩|深夜)?\s?(?<![\d.,:])(?P<hour>[01]?\d|2[0-4])\s?[時시点](?![間간])"
     r"(?:\s?(?:(?P<minute>[0-5]?\d)\s?[分분]|(?P<half_past>半|반)))?"
 )
+_FIRST_OF_RANGE = re.compile(
+    r"(?P<opening>(?<![^\W\d_])(?:from|between|von|zwischen|van|tussen|dalle)\s)(?P<hour>[1-9]|1\d|2[0-4])"
+    r"(?=\s(?:to|until|till|and|bis|und|tot|en|alle)\s(?:\d{1,2}[:.][0-5]\d(?!\d)|(?:a )?(?:quarter|half)\s))",
+    re.IGNORECASE,
+)
+"""The hour that begins a range whose end has minutes: "from 9 to 9:45"."""
 _LONGEST_RANGE = 14
 _AFTERNOON = re.compile(r"午後\s?\d{1,2}時(?:\d{1,2}分|半)?から$")
 """What makes the end of a range one of the afternoon, too."""
@@ -150,6 +156,7 @@ def _patterns() -> tuple[tuple[re.Pattern[str], Read], ...]:
     return (
         (_TIME, _exact),
         (_FIRST_OF_HALF, _about(0)),
+        (_FIRST_OF_RANGE, _about(0)),
         (_CJK, _east_asian),
         (_POINT, _exact),
         *_beside_twelve(),

@@ -40,6 +40,14 @@ SAID = "We can spend 2,400 dollars on flights and hotel"
             "Qantas both ways is AUD 899.50, the Glass Fjord is AUD 1,564, so AUD 36.50 over your 2,400.",
         ),
         (
+            "Split two ways, the Glass Fjord is just under AUD 800 apiece for the whole stay.",
+            "Split two ways, the Glass Fjord is just under AUD 1,100 apiece for the whole stay.",
+        ),
+        (
+            "All in all the Harbour Lantern comes to a little over AUD 670.",
+            "All in all the Harbour Lantern comes to a little over AUD 730.",
+        ),
+        (
             "Qantas both ways is just under AUD 900.",
             "Qantas both ways is just under AUD 700.",
         ),
@@ -140,3 +148,13 @@ def test_hundredths_may_stand_behind_with() -> None:
 
     assert refused("Cuesta treinta y siete euros con cincuenta.", tickets) == []
     assert refused("Cuesta treinta y siete euros con sesenta.", tickets) != []
+
+
+def test_what_the_user_pays_may_be_repeated_where_no_result_has_a_price() -> None:
+    """Beside results with prices it is no evidence of one."""
+    meeting = {"title": "Lease renewal", "proposals": [{"start": "2026-11-24T09:00:00+00:00"}]}
+    said = "We're at $18,400 a month now and the landlord wants 6 percent more"
+
+    assert refused("From your note, you now pay $18,400 a month.", meeting, said=said) == []
+    assert refused("From your note, you now pay $14,800 a month.", meeting, said=said) == ["$14,800"]
+    assert refused("The flat costs $18,400 a month.", meeting, {"price": 900, "currency": "USD"}, said=said) != []

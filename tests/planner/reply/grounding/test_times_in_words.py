@@ -50,6 +50,7 @@ MEETING = {
         ("a mezzogiorno e mezzo", {(12, 30)}),
         ("alle sei e trentacinque", {(6, 35), (18, 35)}),
         ("a las once y media", {(11, 30), (23, 30)}),
+        ("from nine to a quarter to ten", {(9, 0), (21, 0), (9, 45), (21, 45)}),
         ("from 11 to 11.45 am", {(11, 0), (23, 0), (11, 45)}),
     ],
 )
@@ -66,6 +67,7 @@ def test_times_of_day(text: str, times: set[tuple[int, int]]) -> None:
         ("once horas y veinte minutos", "11 horas y 20 minutos"),
         ("due notti per tre persone", "2 notti per 3 persone"),
         ("once more, with due care", "once more, with due care"),
+        ("It won't cost you a cent.", "It won't cost you a cent."),
         ("Sei qui da due notti", "Sei qui da 2 notti"),
     ],
 )
