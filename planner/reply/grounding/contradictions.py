@@ -16,7 +16,7 @@ from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lengths import is_known_length
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.mentions import COMMA, Mention, elements_of, fits, is_in
-from turnloom.planner.reply.grounding.moments import days_apart, of_clock
+from turnloom.planner.reply.grounding.moments import days_apart, is_off_today, of_clock
 from turnloom.planner.reply.grounding.nights import is_night, is_weekday_of_night
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.policies import denies
@@ -170,8 +170,13 @@ def _has_others_only(claim: Figure, context: Context, derived: Mapping[int, str]
         return bool(known)
     value, direction = key[-1], sentence.rounding(claim)
     assert isinstance(value, Decimal)
-    if key[1] in _DAYS_OF and days_apart(value * _DAYS_OF[key[1]], sentence, places):
-        return False
+    if key[1] in _DAYS_OF:
+        days = value * _DAYS_OF[key[1]]
+        if days_apart(days, sentence, places):
+            return False
+        is_exact = direction is None and days == int(days) and value not in places.said_counts
+        if is_exact and sentence.is_from_today(claim):
+            return is_off_today(days, places)
     if _is_beside_the_point(claim, value, sentence, places, derived):
         return False
     if key[0] == "duration":

@@ -172,6 +172,13 @@ def days_apart(count: Decimal, sentence: Sentence, places: Places) -> bool:
     return any(number + count in known or number - count in known for number in begun)
 
 
+def is_off_today(count: Decimal, places: Places) -> bool:
+    """Return whether days are known, and none of them is so many days from today."""
+    days = [(day.toordinal(), place.path == TODAY) for day, place in _days(places)]
+    known = {day for day, is_today in days if not is_today}
+    return bool(known) and all(known.isdisjoint((day + count, day - count)) for day, is_today in days if is_today)
+
+
 def later_time(figure: Figure, lengths: set[Decimal], places: Places, role: Role | None) -> EvidencePlace | None:
     """Return the source of a time that is so many minutes after, or before, a known time.
 

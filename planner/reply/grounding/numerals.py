@@ -33,7 +33,7 @@ _MILLION = 10**6
 _LAKH, _BEYOND = 10**5, 10**9
 """The smallest scale that does not stand alone for one of it, and more than any number that is read."""
 _COINS = "cents"
-_CENT = re.compile("ci?ent")
+_NO_HUNDRED = re.compile("(?:per|pour|por|you a|cost a) ci?ent")
 _CENTS = frozenset({"cent", _COINS})
 """A hundred in French, behind a number below ten. "Seventy cents" are coins."""
 _SHORTEST_COMPOUND = 8
@@ -118,7 +118,7 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
         return False  # "keep in mind", in Spanish
     if text[start:end].lower() in months() and before.rstrip(". ")[-1:].isdigit():
         return False  # "26. Sept." is no seven
-    if re.search("(?:per|pour|por|you a|cost a) $", before.lower()) and _CENT.match(text[start:end].lower()):
+    if _NO_HUNDRED.search(text[max(0, start - 7) : end].lower()):
         return False  # "per cent", and "it won't cost you a cent"
     if before[-2:].strip()[-1:].isdigit() or after.lstrip(" \u00a0")[:1].isdigit():
         return False

@@ -72,7 +72,12 @@ class Sentence:
     @property
     def calculates(self) -> bool:
         """Whether it has a word or a sign of a calculation."""
-        return any(self.says(kind) for kind in _CALCULATIONS) or _SIGN.search(self.text) is not None
+        return any(self.says(kind) for kind in _CALCULATIONS) or self.has_sign
+
+    @property
+    def has_sign(self) -> bool:
+        """Whether it has a sign of a calculation."""
+        return _SIGN.search(self.text) is not None
 
     def says_beside(self, name: str, figure: Figure) -> bool:
         """Return whether such words are close to a figure."""
@@ -126,6 +131,10 @@ class Sentence:
         """Return whether the words right behind an amount say that it is what each one pays, also for a night."""
         night, one = words()["basis"]["night"], words()["for_one"]
         return self._goes_on_with(rf"(?:(?:{night}),? )?(?:{one})", figure)
+
+    def is_from_today(self, figure: Figure) -> bool:
+        """Return whether the words right behind a number of days say that they lead from today."""
+        return self._goes_on_with(words()["leading_from_today"], figure)
 
     def is_nightly(self, figure: Figure) -> bool:
         """Return whether the words right behind an amount say that it is for a night."""

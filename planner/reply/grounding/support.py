@@ -52,7 +52,9 @@ def support(figure: Figure, context: Context) -> EvidencePlace | Reason:
         return later
     if figure.kind == "money" and (place := exchanged(figure, context.sentence.figures, context.evidence.places)):
         return place
-    is_computed = reason != "other" or any(context.sentence.says(kind) for kind in _COMPUTES)
+    kinds = [kind for kind in _COMPUTES if (reason, kind) != ("basis", "shares")]  # "per week" makes no week's price
+    is_worded = any(context.sentence.says(kind) for kind in kinds) or (reason == "basis" and context.sentence.has_sign)
+    is_computed = is_worded or reason not in ("other", "basis")
     is_computed = is_computed and not _is_in_other_currency(figure, context.evidence.places)
     derived = _derived(figure, context) if is_computed and next(context.tries, None) else None
     if derived is None:

@@ -9,18 +9,29 @@ HOTEL = {"hotel": {"name": "Les Tilleuls", "currency": "EUR", "price_per_night":
 FLIGHT = {"flight": {"number": "IZ 216", "currency": "EUR", "price_per_person": 119}}
 
 
-@pytest.mark.parametrize("said", ["a night", "pro Nacht", "per night"])
+@pytest.mark.parametrize("said", ["a night", "pro Nacht", "per night", "per nacht", "por noite"])
 def test_a_nights_price_is_said_of_a_night(said: str) -> None:
     """It passes with its basis, in any language."""
     assert refused(f"Les Tilleuls is €168 {said}.", HOTEL) == []
 
 
 @pytest.mark.parametrize(
-    "said", ["for your whole stay", "for all three nights", "für drei Nächte", "par séjour", "in total"]
+    "said",
+    ["for your whole stay", "for all three nights", "für drei Nächte", "par séjour", "in total", "por toda la estadía"],
 )
 def test_a_nights_price_is_not_said_of_a_stay(said: str) -> None:
     """The words for a stay have words between them."""
     assert refused(f"Les Tilleuls is €168 {said}.", HOTEL, said="Three nights") == ["€168"]
+
+
+def test_a_price_that_a_text_has_for_another_time_is_not_calculated_anew() -> None:
+    """It is the third of another price, and means the one beside it."""
+    cot = {"topic": "cot", "answer": "A cot in your room costs 5 EUR a night, and it is made up for you."}
+    walk = {"topic": "walk", "answer": "The guided walk across the flats takes half a day and costs 16 EUR per person."}
+    house = {"nights": 3, "answers": [cot, walk]}
+
+    assert refused("Das Babybett kostet 5 € pro Nacht.", house) == []
+    assert refused("Das Babybett kostet 5 € pro Woche.", house) == ["5 €"]
 
 
 def test_a_persons_price_is_not_said_of_all() -> None:

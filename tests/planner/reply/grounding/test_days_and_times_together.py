@@ -148,3 +148,20 @@ def test_days_and_hours_from_now() -> None:
 
     assert refused("The first one starts in three days and two hours.", meeting) == []
     assert refused("The first one starts in three days and four hours.", meeting) != []
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_right"),
+    [
+        ("It is three days from today.", True),
+        ("It is four days from today.", False),
+        ("Il est dans trois jours à partir d'aujourd'hui.", True),
+        ("The shore is five days away from the crowds.", True),
+        ("They are a little under a week away.", True),
+    ],
+)
+def test_days_from_today_lead_to_a_known_day(reply: str, *, is_right: bool) -> None:
+    """A number that is rounded, or of something else, is not compared."""
+    meeting = {"proposals": [{"start": "2026-11-23T11:30:00+00:00"}, {"start": "2026-11-25T15:00:00+00:00"}]}
+
+    assert (refused(reply, meeting) == []) is is_right
