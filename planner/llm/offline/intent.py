@@ -1,13 +1,16 @@
 """From the user's messages to facts: slots with their values, and wants. Later messages win over earlier ones."""
 
+import calendar
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from turnloom.planner.llm.offline.rules import Domain, Manners, SlotRule
 from turnloom.planner.llm.offline.values import Facts, substituted
 
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MOST_LINES = 20
 """How many lines of a message are searched one by one."""
 
@@ -101,6 +104,8 @@ def _said_last_first(message: str) -> list[str]:
 def _read(match: re.Match[str], slot: SlotRule, manners: Manners) -> Any:
     text = next((group for group in match.groups() if group), "").strip()
     match slot.type:
+        case "integer" if "month" in match.groupdict():
+            return _nights(match)
         case "integer":
             return _number(text, slot, manners)
         case "integers":
@@ -116,6 +121,15 @@ def _money(said: Mapping[str, str | None], slot: SlotRule) -> dict[str, Any]:
     currency = slot.values.get((said["currency"] or "").lower())
     operator = "~" if said.get("about") else "<="
     return {"amount": int((said["amount"] or "").replace(",", "")), "currency": currency, "operator": operator}
+
+
+def _nights(match: re.Match[str]) -> int:
+    """Return how many nights lie between two days, of one month or of two that follow each other."""
+    name = match["month"][:3].lower()
+    month = int(name) if name.isdecimal() else 1 + _MONTHS.index(name)
+    days = calendar.monthrange(datetime.now(UTC).year, month)[1]
+    nights = int(match["last"]) - int(match["first"])
+    return nights if nights > 0 else nights + days
 
 
 def _number(text: str, slot: SlotRule, manners: Manners) -> int | None:

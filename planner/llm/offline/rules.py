@@ -43,6 +43,7 @@ class SlotRule(Contract):
     patterns: list[Pattern]
     """Tried in order. The first group that took part in the match is the value; for `integers`, all numbers in it.
     For `texts` all matches are, in lower case with "and" between.
+    An `integer` with the groups `first`, `last` and `month`, of the first day, is the nights between these days.
     `money` has the groups `amount`, `currency` and `about`; the last two take part only if they are said."""
     values: dict[str, Any] = Field(default_factory=dict)
     """`choice`: words in lower case -> value. `money`: words for currencies -> code, "" if none is said."""

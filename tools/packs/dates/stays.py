@@ -58,7 +58,7 @@ def _normalise(hint: str) -> str:
     words = " ".join(hint.casefold().split()).strip(" .,!?\"'")
     words = re.sub(r"[\u2010-\u2015]", "-", words)
     words = re.sub(r"\((?:[^()]*)\)", "", words)
-    return re.sub(r"\b(?:until|till?|through|thru)\b|->|\u2192", "to", words).strip()
+    return re.sub(r"\b(?:until|till?|through|thru|up to)\b|->|\u2192", "to", words).strip()
 
 
 def _possible(stay: Stay, today: date) -> bool:
