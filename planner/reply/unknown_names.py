@@ -12,8 +12,8 @@ from typing import Any
 
 from babel import Locale
 
+from turnloom.planner.reply.grounding.element_names import strings
 from turnloom.planner.reply.grounding.lexicon import months, weekdays
-from turnloom.planner.reply.grounding.places import strings
 from turnloom.planner.reply.grounding.proper_names import stem_of_name
 from turnloom.planner.reply.reply_input import ReplyInput
 

@@ -239,6 +239,7 @@ def _patterns() -> _Patterns:
     letters = either(re.escape(sign) for sign in currencies() if _is_word(sign))
     signs = either(re.escape(sign) for sign in currencies() if not _is_word(sign))
     spelt, scales = either(lexicon["currency_words"]), either(lexicon["scales"])
+    counted = lexicon["counted_behind_amounts"]
     return _Patterns(
         last=frozenset(sign[-1] for sign in currencies()) | {".", "'"},
         before=re.compile(rf"(?P<currency>(?<![^\W\d_])(?:{letters}|(?i:{spelt}))|{signs}){_SPACE}?$"),
@@ -246,7 +247,7 @@ def _patterns() -> _Patterns:
             rf"(?:{_SPACE}?(?i:(?P<scale>{scales}))(?:(?![^\W\d_])|(?<=[{_CJK}])))?"
             rf"(?(scale)(?P<half>{_SPACE}(?:{lexicon['half_more']})(?![^\W\d_]))?)"  # "5 milioni e mezzo"
             rf"(?(scale)(?:{_SPACE}?d['\u2019]|{_SPACE}d[ei](?={_SPACE}))?)"  # "3 millions d'euros"
-            rf"(?:{_SPACE}?-?(?P<currency>(?:(?:{letters})(?!{_SPACE}\d)|(?i:{spelt}))(?:(?![^\W\d_])|(?<=[{_CJK}]))|(?:{signs})(?!\d)))?"
+            rf"(?:{_SPACE}?-?(?P<currency>(?:(?:{letters})(?!{_SPACE}\d(?!{_SPACE}(?:{counted})))|(?i:{spelt}))(?:(?![^\W\d_])|(?<=[{_CJK}]))|(?:{signs})(?!\d)))?"
         ),
         percent=re.compile(rf"{_SPACE}?(?:{lexicon['percent']})", re.IGNORECASE),
         price_after=re.compile(rf"{_SPACE}?(?:{lexicon['price_after']})", re.IGNORECASE),

@@ -6,14 +6,12 @@ The words are in `assertions.yaml`. A clause is read alone; one that names no to
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from turnloom.models.runtime.yaml_text import read_yaml
 from turnloom.planner.reply.grounding import lexicon
 from turnloom.planner.reply.grounding.figures import Figure, Key, Kind
-from turnloom.planner.reply.grounding.labels import without_accents, without_umlauts
-from turnloom.planner.reply.grounding.lexicon import answer, either, spoken
+from turnloom.planner.reply.grounding.lexicon import answer, assertion_words, either, spoken
+from turnloom.planner.reply.grounding.said_deeds import deeds_in, stated_deeds, undone_in, written
 
 _LONGEST = 300
 """Most characters of a clause that are read."""
@@ -21,10 +19,6 @@ _LONGEST_START = 16
 _LONGEST_STATUS = 60
 """Most characters of a text that may be a status, such as "cancelled"."""
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
-OTHER = "other"
-"""The deed of a first person who says to have done something that no other word names."""
-ANY = "*"
-"""The deed of a tool that may have done anything."""
 
 
 def find_assertions(text: str) -> Iterator[Figure]:
@@ -36,16 +30,16 @@ def find_assertions(text: str) -> Iterator[Figure]:
             continue
         words = clause[0][:_LONGEST]
         for begin, part in statements(words):
-            is_of_another = spoken(_words()["of_another"]).match(part.lstrip()) is not None
-            is_same = not is_of_another and _search(_words()["goes_on"], part[:_LONGEST_START]) is not None
+            is_of_another = spoken(assertion_words()["of_another"]).match(part.lstrip()) is not None
+            is_same = not is_of_another and _search(assertion_words()["goes_on"], part[:_LONGEST_START]) is not None
             topic = _topic(part) or (topic if is_same and not in_condition else None)
-            is_of_all = _search(_words()["costs_next"], part[:_LONGEST_START]) is not None
+            is_of_all = _search(assertion_words()["costs_next"], part[:_LONGEST_START]) is not None
             is_open = is_of_all or _is_condition(part)
             yield from _at(clause.start() + begin, "flag", _flags(part, None if is_open else topic))
-        if spoken(_words()["first_person_did"]).match(words.lstrip()):
+        if spoken(assertion_words()["first_person_did"]).match(words.lstrip()):
             in_condition = False
         in_condition = in_condition or is_conditional(words)
-        yield from _at(clause.start(), "deed", () if in_condition else _deeds(words))
+        yield from _at(clause.start(), "deed", () if in_condition else (*deeds_in(words), *undone_in(words)))
         yield from _at(clause.start(), "discount", _discounts(words))
         in_condition = in_condition and clause[0].endswith(",")
 
@@ -53,7 +47,7 @@ def find_assertions(text: str) -> Iterator[Figure]:
 def statements(clause: str) -> Iterator[tuple[int, str]]:
     """Yield the parts of a clause that each have a verb, with their places: "it is big | and does not cost extra"."""
     start = 0
-    for end in [*(match.start() for match in _search_all(_words()["next_verb"], clause)), len(clause)]:
+    for end in [*(match.start() for match in _search_all(assertion_words()["next_verb"], clause)), len(clause)]:
         yield start, clause[start:end]
         start = end
 
@@ -64,28 +58,21 @@ def _at(start: int, kind: Kind, found: Iterable[tuple[int, int, tuple[Key, ...]]
 
 def stated_by(field: str, value: Any, *, is_policy: bool = True) -> tuple[Key, ...]:
     """Return the policies and deeds that a field states: `pets_allowed: false`, the status "cancelled", `paid_at`."""
+    if field in assertion_words()["counted_policies"] and isinstance(value, list | int):
+        return (("flag", *assertion_words()["counted_policies"][field], bool(value)),)
     name, truth = field.replace("_", " "), truth_of(value)
     status = value if isinstance(value, str) and len(value) < _LONGEST_STATUS else ""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     policies = _stated_policies(name, status, truth) if is_policy and (truth is not None or status) else ()
-    return (*policies, *(_stated_deeds(name, status, is_number=is_number) if value else ()))
+    return (*policies, *(stated_deeds(name, status, is_number=is_number) if value else ()))
 
 
 @lru_cache(maxsize=2048)
 def _stated_policies(name: str, status: str, truth: bool | None) -> tuple[Key, ...]:
     found = list(_policies(name if truth is not None else f"{name} {status}"))
     if truth is not None and not found and (topic := _topic(name)):
-        found = [("flag", topic, _words()["topics"][topic]["denied"], True)]  # "pets": false
+        found = [("flag", topic, assertion_words()["topics"][topic]["denied"], True)]  # "pets": false
     return tuple((*kind, polarity == (truth is not False)) for *kind, polarity in found)
-
-
-@lru_cache(maxsize=2048)
-def _stated_deeds(name: str, status: str, *, is_number: bool) -> tuple[Key, ...]:
-    words = _words()
-    deeds = (deed for deed, participles in words["deeds"].items() if _written(participles).search(f"{status} {name}"))
-    records = (deed for deed, names in words["records"].items() if spoken(names).search(name))
-    kind = "record" if is_number else "deed"  # "14 are booked" tells of places, and nothing was done
-    return (*((kind, deed) for deed in deeds), *(("record", deed) for deed in records))
 
 
 def truth_of(value: Any) -> bool | None:
@@ -101,49 +88,51 @@ def _policies(text: str) -> Iterator[Key]:
 
 def is_denied(clause: str) -> bool:
     """Return whether a clause has a word that denies. "At no charge" and "no cancellation fee" deny only a price."""
-    return is_negated(clause) or _search(_words()["denying_parts"], _without_price(clause)) is not None
+    return is_negated(clause) or _search(assertion_words()["denying_parts"], _without_price(clause)) is not None
 
 
 def is_negated(clause: str) -> bool:
     """Return whether a clause has a word such as "not" that is not of a price."""
-    return _search(_words()["negations"], _without_price(clause)) is not None
+    return _search(assertion_words()["negations"], _without_price(clause)) is not None
 
 
 def _without_price(clause: str) -> str:
-    return spoken(_words()["free_of"]).sub("", clause)
+    return spoken(assertion_words()["free_of"]).sub("", clause)
 
 
 def discount_in(text: str) -> tuple[Key, ...]:
     """Return the key of a discount if a text, or the name of a field, has a word for one."""
     spelt = text.replace("_", " ")
-    is_said = any(_written(_words()[kind]).search(spelt) for kind in ("discounts", "reductions"))
+    is_said = any(written(assertion_words()[kind]).search(spelt) for kind in ("discounts", "reductions"))
     return (("discount",),) if is_said else ()
 
 
 def goes_on(sentence: str) -> bool:
     """Return whether a sentence begins like one about the last topic: "It costs", "Es kostet"."""
-    return spoken(_words()["goes_on"]).match(sentence.lstrip()) is not None
+    return spoken(assertion_words()["goes_on"]).match(sentence.lstrip()) is not None
 
 
 def is_of_price(clause: str, place: int) -> bool:
     """Return whether a place of a clause is in words that deny only a price, such as "no cancellation fee"."""
-    return any(found.start() <= place < found.end() for found in _search_all(_words()["free_of"], clause))
+    return any(found.start() <= place < found.end() for found in _search_all(assertion_words()["free_of"], clause))
 
 
 def is_conditional(clause: str) -> bool:
     """Return whether a clause is a condition."""
-    return _search(_words()["subordinate"], clause) is not None
+    return _search(assertion_words()["subordinate"], clause) is not None
 
 
 def _is_condition(part: str) -> bool:
     """Return whether a statement is a condition as a whole, such as "if breakfast is not included"."""
-    opening = spoken(_words()["subordinate"]).match(part.lstrip())
-    return opening is not None or spoken(_words()["conditions_behind"]).search(part) is not None
+    opening = spoken(assertion_words()["subordinate"]).match(part.lstrip())
+    return opening is not None or spoken(assertion_words()["conditions_behind"]).search(part) is not None
 
 
 def _topic(text: str) -> str | None:
     found = [
-        (match.start(), name) for name, about in _words()["topics"].items() if (match := _search(about["words"], text))
+        (match.start(), name)
+        for name, about in assertion_words()["topics"].items()
+        if (match := _search(about["words"], text))
     ]
     return min(found)[1] if found else None
 
@@ -152,31 +141,32 @@ def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, tuple[Key, 
     """Yield the policies of a clause."""
     if topic is None:
         return
-    about, named = _words()["topics"][topic], _search(_words()["topics"][topic]["words"], text)
-    free = _search(_words()["free_of"], text)
+    about = assertion_words()["topics"][topic]
+    named, name = _search(about["words"], text), about.get("same_as", topic)
+    free = _search(assertion_words()["free_of"], text)
     has_negation = is_negated(_without_others(text, topic))
     is_found = False
-    for aspect, read in _words()["aspects"].items():
+    for aspect, read in assertion_words()["aspects"].items():
         if topic not in read["topics"] or (aspect == "exists" and (named is None or is_found)):
             continue
         affirmed = (free if aspect == "free" else None) or _search(read["affirms"], text)
-        if affirmed and named is None and spoken(_words()["modals"]).fullmatch(affirmed[0]):
+        if affirmed and named is None and spoken(assertion_words()["modals"]).fullmatch(affirmed[0]):
             affirmed = None  # in "they can be transferred" it says nothing of the last topic
         # "The room costs 90 with breakfast" says nothing of what breakfast costs.
-        is_beside = named is not None and _search(_words()["beside"], text[: named.start()]) is not None
+        is_beside = named is not None and _search(assertion_words()["beside"], text[: named.start()]) is not None
         word = affirmed or spoken(read["denies"]).search(text, named.end() if named and aspect == "free" else 0)
         word = None if is_beside and aspect == "free" and affirmed is None else word
         if word is not None:
             is_found = True
             so = has_negation and is_negated(_without_others(_up_to_joint(text, word.end()), topic))
-            yield word.start(), word.end(), (("flag", topic, aspect, (affirmed is not None) != so),)
+            yield word.start(), word.end(), (("flag", name, aspect, (affirmed is not None) != so),)
         elif named and has_negation and about["denied"] == aspect and (aspect != "exists" or _lacks(text, named)):
-            yield named.start(), named.end(), (("flag", topic, aspect, False),)
+            yield named.start(), named.end(), (("flag", name, aspect, False),)
 
 
 def aspects_of_any() -> dict[str, dict[str, str]]:
     """Return the words that affirm or deny something of a thing that no list has, by what they say of it."""
-    return _words()["aspects_of_any"]  # type: ignore[no-any-return]
+    return assertion_words()["aspects_of_any"]  # type: ignore[no-any-return]
 
 
 def is_so(clause: str, word: re.Match[str]) -> bool:
@@ -193,19 +183,19 @@ def _up_to_joint(text: str, end: int) -> str:
 @lru_cache
 def joint_of_words() -> re.Pattern[str]:
     """Return the pattern of "and" or "but" between the parts of a clause."""
-    joints = either([*map(re.escape, lexicon.words()["list_joints"]), _words()["contrasts"]])
+    joints = either([*map(re.escape, lexicon.words()["list_joints"]), assertion_words()["contrasts"]])
     return re.compile(rf"\s(?:{joints})\s", re.IGNORECASE)
 
 
 def _discounts(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
     """Yield the discount that a clause promises."""
-    if not is_negated(text) and (found := _search(_words()["discounts"], text)):
+    if not is_negated(text) and (found := _search(assertion_words()["discounts"], text)):
         yield found.start(), found.end(), (("discount",),)
 
 
 def _lacks(text: str, named: re.Match[str]) -> bool:
     """Return whether the word before a topic denies that there is any: "I could not reserve parking" does not."""
-    return _search(_words()["lacks"], text[: named.start()]) is not None
+    return _search(assertion_words()["lacks"], text[: named.start()]) is not None
 
 
 def _without_others(text: str, topic: str) -> str:
@@ -215,66 +205,8 @@ def _without_others(text: str, topic: str) -> str:
 
 @lru_cache
 def _denied_others(topic: str) -> re.Pattern[str]:
-    others = "|".join(about["words"] for name, about in _words()["topics"].items() if name != topic)
-    return spoken(rf"(?:{_words()['denies_next']})[ -](?:{others})\w{{0,2}}")
-
-
-def _deeds(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
-    """Yield the deeds that a clause says are done. Of an old record, a deed may be told in the simple past."""
-    lexicon = _words()
-    if any(_search(lexicon[kind], text) for kind in ("negations", "conditions", "not_deeds")):
-        return
-    for deed, words in lexicon["deeds_alone"].items():
-        if alone := _search(words, text):
-            yield alone.start(), alone.end(), (("deed", deed), ("stated", deed))
-    is_named = False
-    for deed, participles in lexicon["deeds"].items() if _search(_any_deed(), text) else ():
-        done = _search(participles, text)
-        if done is None:
-            continue
-        before = text[: done.start()]
-        began = _doers(("by_us", "was_done"), before)
-        told = _doers(("was_once", *(("is_done",) if deed in lexicon["states"] else ())), before)
-        if began or told:
-            alike = (("deed", other) for other in lexicon["alike"].get(deed, ()))
-            records: list[Key] = [] if began else [("record", deed), *alike]
-            meeting = _meeting(deed, text[done.end() :])
-            is_paper = deed == "sent" and _search(lexicon["papers"], text[done.end() :])
-            kind = "papers" if is_paper else deed
-            yield min((*began, *told)), done.end(), (("deed", kind), ("stated", kind), *records, *meeting)
-            is_named = True
-    if not is_named:
-        yield from _acts(text)
-
-
-def _meeting(deed: str, after: str) -> tuple[Key, ...]:
-    """Return the deeds that a booking is one of, if a meeting or its time is what was booked."""
-    lexicon = _words()["meetings"]
-    is_meeting = deed in lexicon and spoken(lexicon[deed]).match(after) is not None
-    return tuple(("deed", other) for other in lexicon["is"]) if is_meeting else ()
-
-
-@lru_cache
-def _any_deed() -> str:
-    return "|".join(_words()["deeds"].values())
-
-
-def _doers(kinds: Iterable[str], before: str) -> list[int]:
-    return [match.start() for kind in kinds if (match := _search(_words()[kind], before))]
-
-
-def _acts(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
-    """Yield what a first person says to have done, unless it is done for the reply alone."""
-    for pattern in _words()["acted"]:
-        said = spoken(pattern).search(text)
-        if said and not _search(_words()["harmless"], said[0]):
-            yield said.start(), said.end(), (("deed", OTHER),)
-
-
-@lru_cache
-def _written(words: str) -> re.Pattern[str]:
-    """Return a pattern of words as results write them, also without accents or umlauts."""
-    return spoken("|".join(dict.fromkeys((words, without_accents(words), without_umlauts(words)))))
+    others = "|".join(about["words"] for name, about in assertion_words()["topics"].items() if name != topic)
+    return spoken(rf"(?:{assertion_words()['denies_next']})[ -](?:{others})\w{{0,2}}")
 
 
 def _search_all(words: str, text: str) -> Iterator[re.Match[str]]:
@@ -290,11 +222,3 @@ def _clauses() -> re.Pattern[str]:
     # "Pets allowed: no" is one clause.
     dash, ends = r" [\u2013\u2014]", r".;:!?,()\n\u3002\u3001\u060c\u061b\u061f"
     return re.compile(rf"(?:(?!{dash} )[^{ends}]|{answer()})+(?:{dash}(?= )|[{ends}])?", re.IGNORECASE)
-
-
-@lru_cache
-def _words() -> dict[str, Any]:
-    loaded: dict[str, Any] = read_yaml((Path(__file__).parent / "assertions.yaml").read_text("utf-8"))
-    for read in (*loaded["aspects"].values(), *loaded["aspects_of_any"].values()):
-        read |= {kind: "|".join(read[kind]) for kind in ("affirms", "denies")}
-    return loaded

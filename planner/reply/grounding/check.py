@@ -11,8 +11,11 @@ from turnloom.planner.reply.grounding.comparisons import miscompared
 from turnloom.planner.reply.grounding.consistency import itemised, not_apart, not_together, of_other_nights, unrelated
 from turnloom.planner.reply.grounding.context import Context, Reason
 from turnloom.planner.reply.grounding.contradictions import contradiction
+from turnloom.planner.reply.grounding.count_bindings import misrated
+from turnloom.planner.reply.grounding.date_roles import out_of_role
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.figures import Figure, folded, visible
+from turnloom.planner.reply.grounding.forecasts import misforecast
 from turnloom.planner.reply.grounding.mentions import (
     Mention,
     dated,
@@ -32,6 +35,7 @@ from turnloom.planner.reply.grounding.scan import claims, figures
 from turnloom.planner.reply.grounding.sentences import Sentence, sentences
 from turnloom.planner.reply.grounding.support import IDIOM, code_of, support, value_of
 from turnloom.planner.reply.grounding.time_ranges import of_two_things
+from turnloom.planner.reply.grounding.user_limits import against_limit
 from turnloom.planner.reply.grounding.weekday_dates import misnamed_weekdays
 
 STALE_S = 600
@@ -213,6 +217,13 @@ def _inconsistent(context: Context, claimed: Sequence[Figure], relative: Sequenc
     yield from of_other_nights(context.sentence, context.nights)
     yield from not_together(context.sentence, known)
     yield from miscompared(context)
+    yield from against_limit(context)
+    yield from misrated(context, claimed)
+    yield from misforecast(context)
+    of_day = [one for one in claimed if one.kind == "weekday"]
+    yield from out_of_role(
+        context, [*(one for one in context.sentence.figures if one.kind == "date"), *of_day, *relative]
+    )
     yield from misnamed(context.sentence, context.evidence.now.date())
     yield from miscounted(context.sentence, claimed, context.evidence.now.date())
     yield from misdated(context.sentence, relative, context.evidence.places)

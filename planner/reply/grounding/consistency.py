@@ -184,7 +184,8 @@ def _is_compared(sentence: Sentence, figure: Figure) -> bool:
     """Return whether the words right behind an amount say that it is a difference, as in "54 below"."""
     after = sentence.whole[figure.end : min(sentence.end, figure.end + _CLOSE)].lstrip()
     found = spoken(words()["apart"]).match(after)
-    return found is not None and not _NEXT_AMOUNT.match(after, found.end())
+    is_left = spoken(words()["left_before"]).search(sentence.whole, sentence.start, figure.start) is not None
+    return found is not None and not is_left and not _NEXT_AMOUNT.match(after, found.end())
 
 
 def _is_sum(last: Figure, money: list[Figure]) -> bool:

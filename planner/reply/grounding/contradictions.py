@@ -11,7 +11,8 @@ from decimal import Decimal
 from turnloom.planner.reply.grounding.arithmetic import is_rounded
 from turnloom.planner.reply.grounding.assertions import goes_on, is_denied
 from turnloom.planner.reply.grounding.context import Context, Reason
-from turnloom.planner.reply.grounding.deeds import is_done
+from turnloom.planner.reply.grounding.count_bindings import is_of_another_in_texts
+from turnloom.planner.reply.grounding.deeds import is_done, is_undone
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lengths import is_known_length
 from turnloom.planner.reply.grounding.lexicon import spoken, words
@@ -46,12 +47,13 @@ def contradiction(claim: Figure, context: Context, derived: Mapping[int, str]) -
         return _of_assertion(claim, context)
     if sentence.is_question or sentence.says("offers"):
         return None
-    if claim.kind == "discount":
-        return None if places.of(claim.keys) else "no_source"
+    if claim.kind == "count" and is_of_another_in_texts(claim, context):
+        return "other"
     if found := places.of(claim.keys):
         is_free = claim.kind not in _BOUND or _multiplies(claim, context, derived)
         return None if is_free or not _is_of_another(claim, found, context) else "other"
     wrong: dict[str, Callable[[], bool]] = {
+        "discount": lambda: True,
         "found": lambda: _is_too_many(claim, sentence, places),
         "small": lambda: _is_unheard(claim, context, derived),
         "label": lambda: _is_mislabelled(claim, context, derived),
@@ -80,7 +82,7 @@ def _of_assertion(claim: Figure, context: Context) -> Reason | None:
     if claim.kind == "flag":
         return "policy" if denies(claim, context) else None
     is_open = sentence.is_question and not _NEXT_CLAUSE.search(sentence.whole, claim.end, sentence.end)
-    return None if is_open or is_done(claim, context) else "deed"
+    return None if is_open or (is_undone if claim.keys[0][0] == "undone" else is_done)(claim, context) else "deed"
 
 
 def _is_denied(claim: Figure, sentence: Sentence) -> bool:

@@ -135,7 +135,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     start = r"(?<!\d['\u2019])(?:(?<![\d.,:/#])(?-i:(?<![^\W\u2e80-\uffef]))"
     first = rf"{start}(?P<first>\d{{1,3}}(?:[.,]\d{{1,2}})?) ?(?:{joints}) ?)?"
     return {
-        unit: re.compile(rf"{first}{_NUMBER}[\s\u00a0-]?(?:{read['words']})(?![^\W\d_])", re.IGNORECASE)
+        unit: re.compile(rf"{first}{_NUMBER}[\s\u00a0-]?(?:{read['words']}){_END}", re.IGNORECASE)
         for unit, read in words()["units"].items()
     }
 

@@ -1,10 +1,10 @@
 """Deeds: whether what a clause says to be done is what a call has done, and on the day that the clause names."""
 
-from turnloom.planner.reply.grounding.assertions import ANY, OTHER
 from turnloom.planner.reply.grounding.context import Context
 from turnloom.planner.reply.grounding.figures import Figure, Key
-from turnloom.planner.reply.grounding.lexicon import spoken, words
+from turnloom.planner.reply.grounding.lexicon import assertion_words, spoken, words
 from turnloom.planner.reply.grounding.places import EvidencePlace, Places
+from turnloom.planner.reply.grounding.said_deeds import ANY, ANY_OF_THEM
 
 
 def is_done(claim: Figure, context: Context) -> bool:
@@ -13,10 +13,17 @@ def is_done(claim: Figure, context: Context) -> bool:
     return bool(calls) and not _is_second(claim, context) and not _is_of_other_day(claim, calls, context)
 
 
+def is_undone(claim: Figure, context: Context) -> bool:
+    """Return whether no call of this turn has done what a text says not to be done, or the text says both."""
+    deed = claim.keys[0][1]
+    is_done_too = len(spoken(assertion_words()["deeds"][deed]).findall(context.sentence.text)) > 1  # of two meetings
+    return is_done_too or all(place.turn is not None for place in context.evidence.places.of((("deed", deed),)))
+
+
 def _calls(keys: tuple[Key, ...], places: Places) -> list[EvidencePlace]:
     """Return the calls that may have done a deed."""
     done = places.of((*keys, ("deed", ANY)))
-    if ("deed", OTHER) not in keys:
+    if ("deed", ANY_OF_THEM) not in keys:
         return done
     return [*done, *(place for key, found in places.by_key.items() if key[0] == "deed" for place in found)]
 

@@ -19,6 +19,7 @@ from turnloom.planner.reply.grounding.contacts import code_key, host_of, is_code
 from turnloom.planner.reply.grounding.counts import fractions
 from turnloom.planner.reply.grounding.days import iso_day, iso_moment, iso_month
 from turnloom.planner.reply.grounding.documents import beginning, opened
+from turnloom.planner.reply.grounding.element_names import strings
 from turnloom.planner.reply.grounding.exchange import rates_in
 from turnloom.planner.reply.grounding.fields import (
     codes_of,
@@ -34,8 +35,8 @@ from turnloom.planner.reply.grounding.implications import implied_by
 from turnloom.planner.reply.grounding.labels import beside, labels_of, stems
 from turnloom.planner.reply.grounding.lexicon import weekdays
 from turnloom.planner.reply.grounding.numerals import number_of
-from turnloom.planner.reply.grounding.objects import are_records, told_by
-from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Places, ResultOrigin, strings
+from turnloom.planner.reply.grounding.objects import are_records, sizes_of_groups, told_by
+from turnloom.planner.reply.grounding.places import UNSTATED, EvidencePlace, Places, ResultOrigin
 from turnloom.planner.reply.grounding.records import OwnRecords, PrivateValues
 from turnloom.planner.reply.grounding.scan import SourceText, keys_of_many, read_text
 from turnloom.planner.reply.grounding.scopes import FieldScope
@@ -150,10 +151,10 @@ class Evidence:
     def _listed(self, values: Mapping[Any, Any], path: str, scope: FieldScope) -> None:
         """Learn how many things a result lists, and by which words they are told apart."""
         if not scope.is_said:
-            self._put(("count", "item", Decimal(len(values))), path, scope)
             self.places.small.add(Decimal(len(values)))
-            for label in scope.labels:
-                self._put(("listed", label, Decimal(len(values))), path, scope)
+            counts = (("count", "item", Decimal(size)) for size in (len(values), *sizes_of_groups(values.values())))
+            for key in (*counts, *(("listed", label, Decimal(len(values))) for label in scope.labels)):
+                self._put(key, path, scope)
         if not scope.is_private:
             self.places.name_elements((self._origin.step, self._origin.turn, path), values)
 

@@ -1,4 +1,7 @@
-"""The words that figures are written with, by language: `words.yaml`, and dateparser's names of months and weekdays."""
+"""The words that figures and assertions are written with, by language: `words.yaml`, `assertions.yaml`, and names.
+
+The names of months and weekdays are dateparser's.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -38,6 +41,15 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 def words() -> dict[str, Any]:
     """Return the content of `words.yaml`."""
     loaded: dict[str, Any] = read_yaml((Path(__file__).parent / "words.yaml").read_text("utf-8"))
+    return loaded
+
+
+@lru_cache
+def assertion_words() -> dict[str, Any]:
+    """Return the content of `assertions.yaml`, with each aspect's words for it, and against it, in one pattern."""
+    loaded: dict[str, Any] = read_yaml((Path(__file__).parent / "assertions.yaml").read_text("utf-8"))
+    for read in (*loaded["aspects"].values(), *loaded["aspects_of_any"].values()):
+        read |= {kind: "|".join(read[kind]) for kind in ("affirms", "denies")}
     return loaded
 
 

@@ -8,10 +8,11 @@ from itertools import pairwise
 
 from turnloom.planner.reply.grounding.assertions import goes_on
 from turnloom.planner.reply.grounding.businesses import kinds
+from turnloom.planner.reply.grounding.element_names import SHORTEST_WORD
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.labels import PREFIX
 from turnloom.planner.reply.grounding.lexicon import either, spoken, words
-from turnloom.planner.reply.grounding.places import EAST_ASIAN, SHORTEST_WORD, Element, EvidencePlace, Places, list_of
+from turnloom.planner.reply.grounding.places import EAST_ASIAN, Element, EvidencePlace, Places, list_of
 from turnloom.planner.reply.grounding.sentences import Sentence
 
 _WORD = re.compile(r"[A-Za-z\d]+(?=[\u3040-\u30ff\u3400-\u9fff])|[^\W_]+")
@@ -49,7 +50,8 @@ def mentions(sentence: Sentence, places: Places) -> list[Mention]:
             continue
         word = match[0] if len(match[0]) < SHORTEST_WORD else match[0].lower()
         elements = next((known for form in _forms(word) if (known := places.named.get(form))), None)
-        if elements and not _names_nothing().isdisjoint(map(str.lower, _forms(word))):
+        is_noun = spoken(words()["no_nouns"]).match(sentence.whole, match.start()) is None
+        if elements and not (is_noun and _names_nothing().isdisjoint(map(str.lower, _forms(word)))):
             continue
         # One may be called Grand Hotel, and still "a hotel" is any of them.
         is_common = match[0].islower() and (len(word) <= _LONGEST_COMMON or word in kinds())

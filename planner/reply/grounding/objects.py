@@ -1,6 +1,7 @@
 """Objects of a result: what one tells beyond its values, and whether its fields are records that keys tell apart."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -28,6 +29,14 @@ def are_records(fields: Mapping[str, Any]) -> bool:
     shared = set.intersection(*(set(value) for value in inner))
     is_alike = len(shared) >= _FEWEST_SHARED and len(shared) * 2 >= max(len(value) for value in inner)
     return is_alike and _OF_PATHS.isdisjoint("".join(fields))
+
+
+def sizes_of_groups(values: Iterable[Any]) -> set[int]:
+    """Return how many things of a list have one text, or an empty list, in one field: the flights of one airline."""
+    groups: Counter[tuple[str, str]] = Counter()
+    for fields in (value for value in values if isinstance(value, dict)):
+        groups.update((key, str(value)) for key, value in fields.items() if isinstance(value, str) or value == [])
+    return {size for size in groups.values() if size >= _FEWEST_SHARED}
 
 
 def _left(fields: Mapping[str, Any]) -> Iterator[Key]:

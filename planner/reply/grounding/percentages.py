@@ -38,7 +38,13 @@ def derive_percent(value: Decimal, known: KnownAmounts, direction: Direction | N
             return Derived(value, f"{first.place.path} / {second.place.path}", first.place)
     if any(abs(part / whole * 100 - value) <= near for part, whole in known.parts):
         return Derived(value, "", _OF_SENTENCE)
-    return _percent_of_limit(value, known, Decimal(1) if direction else near)
+    return _sum_of_two(value, known) or _percent_of_limit(value, known, Decimal(1) if direction else near)
+
+
+def _sum_of_two(value: Decimal, known: KnownAmounts) -> Derived | None:
+    """Return a percentage as the sum of two of the evidence, if its sentence adds up: "together they take 45 %"."""
+    sums = {one + other for one, other in permutations(known.known_percents, 2)}
+    return Derived(value, "", _OF_SENTENCE) if known.is_sum and value in sums else None
 
 
 def _are_unlike(first: Operand, second: Operand) -> bool:

@@ -7,6 +7,7 @@ from turnloom.planner.reply.grounding import price_units
 from turnloom.planner.reply.grounding.context import BOUND, Context, Reason
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.labels import stems
+from turnloom.planner.reply.grounding.lexicon import words
 from turnloom.planner.reply.grounding.mentions import Mention, elements_of, fits, is_beside, is_in, own_statement
 from turnloom.planner.reply.grounding.paths import basis_at, basis_of, is_for_one, period_at, role_of_field
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places
@@ -25,7 +26,7 @@ def select_place(places: list[EvidencePlace], figure: Figure, context: Context) 
     if figure.kind in ("link", "phone") and not _have_own(figure, elements, context.evidence.places):
         elements = frozenset()
     groups = (elements, context.at(figure), *(context.above.values() if context.sentence.is_item else ()))
-    bound = [place for place in places if all(fits(place, group) for group in groups)]
+    bound = [place for place in places if _is_in_document(place) or all(fits(place, group) for group in groups)]
     bound = [place for place in bound if not context.evidence.places.is_of_other(place, elements)]
     bound = bound or [place for place in places if _is_in_own_text(place, figure, elements, context.evidence.places)]
     bound = bound or _in_words_of_own_statement(places, figure, context)
@@ -46,6 +47,11 @@ def select_place(places: list[EvidencePlace], figure: Figure, context: Context) 
         return "said"
     same = of_basis(facts or bound, figure, context)
     return same[0] if same else "basis"
+
+
+def _is_in_document(place: EvidencePlace) -> bool:
+    """Return whether a place is in the passage of a document, which speaks of more than its title names."""
+    return place.is_prose and place.path.rpartition(".")[2] in words()["passage_fields"]
 
 
 def _is_repeated(figure: Figure, place: EvidencePlace, sentence: Sentence) -> bool:

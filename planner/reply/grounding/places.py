@@ -1,33 +1,28 @@
 """The places of evidence, by the keys of figures: where a value stands, and beside which names."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from turnloom.planner.reply.grounding.assertions import ANY
+from turnloom.planner.reply.grounding.element_names import spoken_strings, with_key, words_of_names
 from turnloom.planner.reply.grounding.fields import name_in, names_in, route_in
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import words
-from turnloom.planner.reply.grounding.numerals import in_digits
+from turnloom.planner.reply.grounding.said_deeds import ANY
+from turnloom.planner.reply.grounding.skies import Sky, sky_of
 from turnloom.planner.reply.grounding.text_segments import Segment, pairs_in, segments_in
 
 _LONGEST_LIST = 60
 """Most elements of a list that are told apart by their names."""
 _MOST_PLACES = 40
 """Most places that are kept of one value."""
-_MOST_NAMED = 20_000
-"""Most characters of a list that are searched for the names of its elements."""
-_WORD = re.compile(r"[^\W_]+")
 _INDEX = re.compile(r"\[[^\[\]]+\](?=[^\[\]]*$)")
-SHORTEST_WORD = 3
-"""Fewest characters of a word that names something whatever its case. Shorter ones must be capitals, such as "XL"."""
 _SHORTEST_NAME, _LONGEST_NAME = 5, 40
 _MOST_WHOLE_NAMES = 300
-_NO_NAMES = ("I", "A")
 EAST_ASIAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af].*[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """A name in scripts that put no blanks between words: it is found within a longer run."""
 UNSTATED = "?"
@@ -146,6 +141,8 @@ class Places:
     """Object with names that is no element of a list, such as the option of an offer -> its names, in lower case."""
     routes: dict[Element, tuple[str, str]] = field(default_factory=dict)
     """Object of a list -> from where it leads, and where to."""
+    skies: dict[Element, Sky] = field(default_factory=dict)
+    """Object of a list with a day -> its weather."""
     everywhere: set[str] = field(default_factory=set)
     """Words for places that whole results are about, such as a destination: they name no single element."""
     segments: dict[tuple[str, str, str], list[Segment]] = field(default_factory=dict)
@@ -220,6 +217,8 @@ class Places:
             self.everywhere.update(word.lower() for value in spelt for word in value.split())
         if path.endswith("]") and (route := route_in(fields)):
             self.routes[at] = route
+        if path.endswith("]") and (sky := sky_of(fields)):
+            self.skies[at] = sky
         if path and not path.endswith("]") and (names := names_in(fields)):
             self.alone[at] = frozenset(map(str.lower, names))
 
@@ -246,7 +245,7 @@ class Places:
         """
         step, turn, path = parent
         objects = ((key, inner) for key, inner in islice(values.items(), _LONGEST_LIST) if isinstance(inner, dict))
-        elements: dict[Element, Any] = {(step, turn, f"{path}[{key}]"): _with_key(key, inner) for key, inner in objects}
+        elements: dict[Element, Any] = {(step, turn, f"{path}[{key}]"): with_key(key, inner) for key, inner in objects}
         if len(elements) < 2:
             return
         self.lists[parent] = set(elements)
@@ -257,44 +256,8 @@ class Places:
                 is_whole = len(whole) <= _LONGEST_NAME and (is_of_words or EAST_ASIAN.search(whole) is not None)
                 if is_whole and len(self.whole_names) < _MOST_WHOLE_NAMES:
                     self.whole_names.setdefault(whole.lower().strip(), set()).add(element)
-        texts = {element: set(_words(_spoken(inside))) for element, inside in elements.items()}
-        for word in {word for name in names.values() for word in _words(name)}:
+        texts = {element: set(words_of_names(spoken_strings(inside))) for element, inside in elements.items()}
+        for word in {word for name in names.values() for word in words_of_names(name)}:
             having = {element for element, inside in texts.items() if word in inside}
             if 0 < len(having) < len(elements):
                 self.named.setdefault(word, set()).update(having)
-
-
-def _with_key(key: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return an object with the key that tells it apart as a name. A key such as "current" is no name."""
-    is_name = isinstance(key, str) and key.lower() not in words()["no_names"]
-    return {**fields, "name": f"{key.replace('_', ' ')} {fields.get('name', '')}"} if is_name else fields
-
-
-def _words(text: str) -> Iterator[str]:
-    found = (match[0] for match in _WORD.finditer(in_digits(text)[0]))
-    return (
-        word.lower() if len(word) >= SHORTEST_WORD else word
-        for word in found
-        if len(word) >= SHORTEST_WORD or (word.isupper() and word not in _NO_NAMES)
-    )
-
-
-def _spoken(value: Any) -> str:
-    """Return the strings of a value, as far as they are read."""
-    pieces: list[str] = []
-    left = _MOST_NAMED
-    for text in strings(value):
-        pieces.append(text[:left])
-        left -= len(text)
-        if left <= 0:
-            break
-    return " ".join(pieces)
-
-
-def strings(value: Any) -> Iterator[str]:
-    """Yield the scalars of a value as text."""
-    if isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from strings(inner)
-    elif value is not None:
-        yield str(value)

@@ -4,11 +4,11 @@ They are those that `assertions.yaml` lists, such as cancellation and breakfast,
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from turnloom.planner.reply.grounding.assertions import find_assertions, is_denied
+from turnloom.planner.reply.grounding.assertions import find_assertions, goes_on, is_denied
 from turnloom.planner.reply.grounding.context import Context
 from turnloom.planner.reply.grounding.figures import Figure, without
 from turnloom.planner.reply.grounding.flags import claimed
@@ -30,6 +30,8 @@ from turnloom.planner.reply.grounding.text_policies import is_contradicted, poli
 _WORD = re.compile(r"[^\W\d_]+")
 _SIGN = re.compile(r"[^\W_]")
 _FEWEST_OF_ALL = 2
+_BEFORE = 120
+"""Most characters before a sentence such as "It costs extra" that tell what it is about."""
 
 
 def denies(claim: Figure, context: Context) -> bool:
@@ -40,13 +42,25 @@ def denies(claim: Figure, context: Context) -> bool:
     *kind, polarity = claim.keys[0]
     if polarity and _is_of_the_rest(claim, sentence):
         return any(not place.is_said for place in context.evidence.places.of(((*kind, False),)))
-    named = elements_of_claim(claim, sentence, _having_policy((*kind,), context))
+    having = _having_policy((*kind,), context)
+    named = elements_of_claim(claim, sentence, having)
     priced = elements_of_price(claim, sentence, context.evidence.places)
+    if beside := _right_before(claim, having, sentence):
+        named, priced = elements_of_claim(claim, sentence, beside), frozenset()
     priced = named & priced if named else priced  # the amount before a name may be that of another offer
     own = priced or named
     return any(
         _is_opposite((*kind, polarity is is_so), offer, context) for offer, is_so in _said_of(claim, own, context)
     )
+
+
+def _right_before(claim: Figure, named: Sequence[Mention], sentence: Sentence) -> list[Mention]:
+    """Return the names between the last amount and what is said in passing: "A costs 184; B, with a stop, 231"."""
+    start, end = sentence.clause(claim.start)
+    money = [one.end for one in sentence.figures if one.kind == "money" and one.end <= claim.start]
+    if not money or spoken(words()["in_passing"]).match(sentence.whole[start:end].lstrip()) is None:
+        return []
+    return [one for one in named if money[-1] <= one.start and one.end <= claim.start]
 
 
 def _having_policy(kind: tuple[object, ...], context: Context) -> list[Mention]:
@@ -84,11 +98,13 @@ def denied_texts(context: Context) -> Iterator[Figure]:
     if not known or sentence.is_question or sentence.says("offers"):
         return
     names = stems(" ".join((*places.named, *places.whole_names)))
-    money = [figure.start - sentence.start for figure in sentence.figures if figure.kind == "money"]
-    for claim in policies_in(sentence.text):
-        is_price = claim.aspect is None and any(claim.start <= place < claim.end for place in money)
-        if not is_price and is_contradicted(claim, names, known):
-            yield Figure("flag", sentence.start + claim.start, sentence.start + claim.end, ())
+    money = [figure.start for figure in sentence.figures if figure.kind == "money"]
+    begin = max(0, sentence.start - _BEFORE) if goes_on(sentence.text) else sentence.start
+    for claim in policies_in(sentence.whole[begin : sentence.end]):
+        start, end = claim.start + begin, claim.end + begin
+        is_price = claim.aspect is None and any(start <= place < end for place in money)
+        if start >= sentence.start and not is_price and is_contradicted(claim, names, known):
+            yield Figure("flag", start, end, ())
 
 
 def _is_opposite(key: tuple[object, ...], elements: frozenset[Element], context: Context) -> bool:

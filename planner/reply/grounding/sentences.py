@@ -133,8 +133,10 @@ class Sentence:
         return self._goes_on_with(rf"(?:(?:{night}),? )?(?:{one})", figure)
 
     def is_from_today(self, figure: Figure) -> bool:
-        """Return whether the words right behind a number of days say that they lead from today."""
-        return self._goes_on_with(words()["leading_from_today"], figure)
+        """Return whether the words right beside a number of days say that they lead from today."""
+        before = self.whole[max(self.start, figure.start - _BEFORE) : figure.start]
+        is_before = re.search(rf"(?:{words()['from_today_before']})\s?$", before, re.IGNORECASE) is not None
+        return is_before or self._goes_on_with(words()["leading_from_today"], figure)
 
     def is_nightly(self, figure: Figure) -> bool:
         """Return whether the words right behind an amount say that it is for a night."""
@@ -247,7 +249,7 @@ def _hedges() -> dict[Direction, re.Pattern[str]]:
     # Longer words come first: "a little under" is not "under", and "just over" is not "over".
     return {
         direction: re.compile(
-            rf"(?<![^\W\d_])(?:{words()['hedges'][direction]})\s?(?:(?:the|a|de|die|a|of|to|auf)\s)?[^\w\s]{{0,2}}$",
+            rf"(?-i:(?<![^\W\d_\u2e80-\uffef]))(?:{words()['hedges'][direction]})\s?(?:(?:the|a|de|die|a|of|to|auf)\s)?[^\w\s]{{0,2}}$",
             re.IGNORECASE,
         )
         for direction in ("up", "down", "near")

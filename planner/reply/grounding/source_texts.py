@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from turnloom.planner.reply.grounding.places import Places
+from turnloom.planner.reply.grounding.text_facts import TextFact, facts_in
 from turnloom.planner.reply.grounding.text_policies import PoliciesOfText, policies_of
 
 _MOST_READ = 200_000
@@ -17,6 +19,7 @@ class SourceTexts:
         self._left = _MOST_READ
         self._read: tuple[str, str] | None = None
         self._policies: list[PoliciesOfText] | None = None
+        self._facts: list[TextFact] | None = None
 
     def add(self, text: str, *, is_result: bool) -> None:
         """Take a text. Only those of results state policies."""
@@ -25,7 +28,7 @@ class SourceTexts:
             self._texts.append(line)
             self._told += [line] if is_result else []
             self._left -= len(text)
-            self._read = self._policies = None
+            self._read = self._policies = self._facts = None
 
     @property
     def lines(self) -> str:
@@ -46,6 +49,12 @@ class SourceTexts:
         if self._policies is None:
             self._policies = [told for line in self._told if (told := policies_of(line)).found]
         return self._policies
+
+    def facts(self, places: Places) -> Sequence[TextFact]:
+        """Return what the texts of results tell of the things that they name. All evidence must be read by then."""
+        if self._facts is None:
+            self._facts = [fact for line in self._told for fact in facts_in(line, places)]
+        return self._facts
 
     def _both(self) -> tuple[str, str]:
         if self._read is None:

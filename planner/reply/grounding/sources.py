@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from turnloom.models.contracts.memory import Exchange, RecalledResult
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.agents import AgentProfile
-from turnloom.planner.reply.grounding.assertions import ANY
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.places import ResultOrigin
+from turnloom.planner.reply.grounding.said_deeds import ANY
 from turnloom.tools.registry import Registry, Tool
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from turnloom.planner.reply.grounding.assertions import (
     aspects_of_any,
+    goes_on,
     is_conditional,
     is_negated,
     is_so,
@@ -63,15 +64,18 @@ class PoliciesOfText(NamedTuple):
 
 def policies_in(text: str) -> Iterator[TextPolicy]:
     """Yield the policies of a text. Questions state none, nor does a sentence from a condition or an exception on."""
-    is_open = False
+    is_open, last, is_new = False, "", True
     for clause in _CLAUSE.finditer(_ADDRESS.sub(lambda address: " " * len(address[0]), text)):
         said = clause[0][:_LONGEST]
         is_open = is_open or is_conditional(said) or spoken(words()["exceptions"]).search(said) is not None
         topic = ""
         for begin, part in () if is_open or said.endswith(("?", "\u061f")) else statements(said):
-            yield from _of(part, clause.start() + begin, topic)
-            topic = topic or part
-        is_open = is_open and clause[0][-1] in _GO_ON
+            yield from _of(part, clause.start() + begin, topic, topic or last)
+            topic = topic or part.strip()
+        if any(_words_of(topic)):
+            last, is_new = topic if is_new else f"{last} {topic}"[-_LONGEST:], False
+        is_end = clause[0][-1] not in _GO_ON
+        is_open, is_new = is_open and not is_end, is_new or is_end
 
 
 def policies_of(text: str) -> PoliciesOfText:
@@ -98,8 +102,11 @@ def _are_alike(claim: TextPolicy, other: TextPolicy, names: frozenset[str]) -> b
     return shared >= max(_FEWEST, len(own) * _SAME, len(other.words) * _PART)
 
 
-def _of(part: str, start: int, topic: str) -> Iterator[TextPolicy]:
-    """Yield the policies of a statement. `topic`: the one before it in its clause, which says what it is about."""
+def _of(part: str, start: int, topic: str, last: str) -> Iterator[TextPolicy]:
+    """Yield the policies of a statement. `topic`: the one before it in its clause, which says what it is about.
+
+    `last`: the one before it anywhere, which says what "it costs extra" is about.
+    """
     whole = tuple(forms for forms in _words_of(f"{topic} {part}") if any(map(_is_long, forms)))
     if len(whole) >= _FEWEST:
         yield TextPolicy(None, not is_negated(part), start, start + len(part), whole, frozenset().union(*whole))
@@ -108,9 +115,18 @@ def _of(part: str, start: int, topic: str) -> Iterator[TextPolicy]:
             affirmed = spoken(read["affirms"]).search(piece)
             if found := affirmed or spoken(read["denies"]).search(piece):
                 is_true = (affirmed is not None) is is_so(piece, found)
-                around = _words_of(f"{topic} {piece[: found.start()]} {piece[found.end() :]}")
+                own = f"{piece[: found.start()]} {piece[found.end() :]}"
+                around = _words_of(f"{topic} {own}")
+                if _goes_on_about_last(part, aspect, is_empty=not around):
+                    around += _words_of(last)
                 places = start + begin + found.start(), start + begin + found.end()
                 yield TextPolicy(aspect, is_true, *places, around, frozenset().union(*around))
+
+
+def _goes_on_about_last(part: str, aspect: str, *, is_empty: bool) -> bool:
+    """Return whether a statement says of what the last one was about that it is free, or refunded."""
+    is_of_last = (aspect == "free" and is_empty) or (aspect == "refunded" and goes_on(part))
+    return is_of_last and spoken(words()["others"]).search(part) is None
 
 
 def _pieces(part: str, pattern: str) -> Iterator[tuple[int, str]]:

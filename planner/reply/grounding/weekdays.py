@@ -24,10 +24,15 @@ def find_weekdays(text: str) -> Iterator[Figure]:
             yield Figure("weekday", match.start(), match.end(), days)
     for match in _WEEKDAY.finditer(text):
         word = match["word"].lower()
-        numbers = weekdays().get(word) or weekdays().get(word.removesuffix("s"))
+        numbers = next((known for form in _forms(word) if (known := weekdays().get(form))), None)
         if numbers and not _is_ordinal(word, match):
             keys: tuple[Key, ...] = tuple(("on", number) for number in sorted(numbers))
             yield Figure("weekday", match.start(), match.end(), keys)
+
+
+def _forms(word: str) -> Iterator[str]:
+    """Yield a word, its singular, and what is left of it without the "and" that Arabic writes in front."""
+    yield from (word, word.removesuffix("s"), word.removeprefix("\u0648"))
 
 
 def _is_ordinal(word: str, match: re.Match[str]) -> bool:

@@ -15,10 +15,10 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from babel import Locale
 
+from turnloom.planner.reply.grounding.element_names import strings
 from turnloom.planner.reply.grounding.fields import parts_of
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import either, in_lower_case, spoken, words
-from turnloom.planner.reply.grounding.places import strings
 
 _MOST = 4
 _CONTINENTS = frozenset({"Africa", "America", "Asia", "Atlantic", "Australia", "Europe", "Pacific"})

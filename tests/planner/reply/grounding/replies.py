@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from turnloom.planner.reply.grounding import Evidence, Grounding, ResultOrigin, check
-from turnloom.planner.reply.grounding.assertions import ANY
+from turnloom.planner.reply.grounding.said_deeds import ANY
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 CHECK_IN, CHECK_OUT = date(2026, 12, 4), date(2026, 12, 6)
@@ -139,16 +139,17 @@ _SENTENCES = [
     "For {date} I found 7 options; the best one costs {money} with breakfast for 2 adults and 1 child.",
     "Das Zimmer kostet {money} vom {date} bis {date}, inklusive Frühstück.",
     "La habitación cuesta {money} del {date} al {date}.",
-    "החדר עולה {money} והכניסה היא {date}.",
-    "Номер стоит {money}, заезд {date}.",
+    "החדר עולה {money} והכניסה היא {arrival}.",
+    "Номер стоит {money}, заезд {arrival}.",
     "Book here: {link} (the price of {money} is kept until {time}).",
     "On {date} there is a {percent} chance of rain; the suite is {money}!",
-    "- Deluxe: {money}\n- Family: {money}\n\nArrival {date}, 2 nights. See {link}.",
-    "Your room: {money}. Check-in {date}. Anything else? I can hold it until {time}.",
+    "- Deluxe: {money}\n- Family: {money}\n\nArrival {arrival}, 2 nights. See {link}.",
+    "Your room: {money}. Check-in {arrival}. Anything else? I can hold it until {time}.",
 ]
 _WRITERS: dict[str, Callable[[random.Random], str]] = {
     "money": lambda rng: rng.choice(_MONEY)(rng.choice(PRICES)),
     "date": lambda rng: rng.choice(_DATES)(rng.choice([CHECK_IN, CHECK_OUT])),
+    "arrival": lambda rng: rng.choice(_DATES)(CHECK_IN),
     "link": lambda _: LINK,
     "time": lambda rng: rng.choice(["10:42", "10:42 am"]),
     "percent": lambda rng: rng.choice(["35 %", "35%", "35 percent"]),
@@ -156,6 +157,7 @@ _WRITERS: dict[str, Callable[[random.Random], str]] = {
 _LIARS: dict[str, Callable[[random.Random], str]] = {
     "money": lambda rng: rng.choice([_other_amount, _other_currency, _in_words])(rng),
     "date": lambda rng: rng.choice([_other_day, _other_year, _other_weekday])(rng),
+    "arrival": lambda rng: rng.choice([_other_day, _other_year, _other_weekday])(rng),
     "link": lambda rng: _other_link(rng),  # noqa: PLW0108 - the function is defined below
     "time": lambda rng: f"{rng.choice([h for h in range(24) if h != 10])}:{rng.randrange(60):02}",
     "percent": lambda rng: f"{rng.choice([n for n in range(1, 100) if n not in (35, *range(7))])} %",

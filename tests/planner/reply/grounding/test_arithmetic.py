@@ -36,5 +36,5 @@ def test_an_amount_follows_from_those_of_its_own_thing(text: str, wrong: list[st
 
 
 def test_a_number_is_no_count_of_its_own() -> None:
-    """One stop times 1,530 is no source of 1,530."""
-    assert refused("It was 1,350 km, and no stops.", STOPS) == ["1,350"]
+    """One stop times 1,530 is no source of 1,530. The flight has a stop."""
+    assert refused("It was 1,350 km, and no stops.", STOPS) == ["1,350", "stops"]

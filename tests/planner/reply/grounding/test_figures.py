@@ -101,7 +101,9 @@ def test_hundredths_may_stand_behind_the_currency(text: str) -> None:
     assert _read(text) == _money("69.9", "EUR")
 
 
-@pytest.mark.parametrize("text", ["69 euros 90 minutes", "69 Euro 14 Nächte", "69 euros 20 %", "69 euros 12:30"])
+@pytest.mark.parametrize(
+    "text", ["69 euros 90 minutes", "69 Euro 14 Nächte", "69 euros 20 %", "69 euros 12:30", "69 EUR 2 ways"]
+)
 def test_another_number_behind_a_currency_is_no_part_of_it(text: str) -> None:
     """It has a unit of its own."""
     assert _read(text)[:1] == _money("69", "EUR")

@@ -81,3 +81,27 @@ def test_the_field_of_an_offer_counts_more_than_a_text_or_another_offer() -> Non
     """What a text says of some rates, and what the offer that is held allows, says nothing of this one."""
     assert refused("The Quay Room comes with breakfast. It cannot be cancelled.", OFFERS, HELD) == []
     assert refused("The Quay Room comes with breakfast. Note that this one can be cancelled.", OFFERS, HELD) != []
+
+
+HOUSE = {
+    "answers": [
+        {"answer": "The hot tub can be booked in slots of 45 minutes. It is free for guests."},
+        {"answer": "Wir holen Sie kostenlos am Anleger ab; bis zum Haus sind es 2,3 km."},
+        {"answer": "La piscina abre de 9:00 a 19:00. Los lunes está cerrada."},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("You can soak in the hot tub, and it is free.", "You can soak in the hot tub, and it costs extra."),
+        ("The hot tub is yours in the evening. It is free.", "The hot tub is yours in the evening. It costs a fee."),
+        ("Wir holen Sie am Anleger gratis ab.", "Wir holen Sie am Anleger gegen eine Gebühr ab."),
+        ("Nada más el lunes está cerrada la piscina.", "El lunes está abierta la piscina."),
+    ],
+)
+def test_a_statement_may_go_on_about_the_last_thing(right: str, wrong: str) -> None:
+    """In a text of a result as in a reply, and with the words for a charge in several languages."""
+    assert refused(right, HOUSE) == []
+    assert refused(wrong, HOUSE) != []
