@@ -12,7 +12,6 @@ from turnloom.planner.reply.grounding.assertions import find_assertions, goes_on
 from turnloom.planner.reply.grounding.context import Context
 from turnloom.planner.reply.grounding.figures import Figure, without
 from turnloom.planner.reply.grounding.flags import claimed
-from turnloom.planner.reply.grounding.labels import stems
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.mentions import (
     Mention,
@@ -97,7 +96,7 @@ def denied_texts(context: Context) -> Iterator[Figure]:
     sentence, places, known = context.sentence, context.evidence.places, context.evidence.texts.policies
     if not known or sentence.is_question or sentence.says("offers"):
         return
-    names = stems(" ".join((*places.named, *places.whole_names)))
+    names = context.evidence.texts.names_of(places)
     money = [figure.start for figure in sentence.figures if figure.kind == "money"]
     begin = max(0, sentence.start - _BEFORE) if goes_on(sentence.text) else sentence.start
     for claim in policies_in(sentence.whole[begin : sentence.end]):

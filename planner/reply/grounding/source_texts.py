@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from turnloom.planner.reply.grounding.labels import stems
 from turnloom.planner.reply.grounding.places import Places
 from turnloom.planner.reply.grounding.text_facts import TextFact, facts_in
 from turnloom.planner.reply.grounding.text_policies import PoliciesOfText, policies_of
@@ -20,6 +21,7 @@ class SourceTexts:
         self._read: tuple[str, str] | None = None
         self._policies: list[PoliciesOfText] | None = None
         self._facts: list[TextFact] | None = None
+        self._names: frozenset[str] | None = None
 
     def add(self, text: str, *, is_result: bool) -> None:
         """Take a text. Only those of results state policies."""
@@ -28,7 +30,7 @@ class SourceTexts:
             self._texts.append(line)
             self._told += [line] if is_result else []
             self._left -= len(text)
-            self._read = self._policies = self._facts = None
+            self._read = self._policies = self._facts = self._names = None
 
     @property
     def lines(self) -> str:
@@ -55,6 +57,12 @@ class SourceTexts:
         if self._facts is None:
             self._facts = [fact for line in self._told for fact in facts_in(line, places)]
         return self._facts
+
+    def names_of(self, places: Places) -> frozenset[str]:
+        """Return the stems of the words by which results tell things apart. All evidence must be read by then."""
+        if self._names is None:
+            self._names = stems(" ".join((*places.named, *places.whole_names)))
+        return self._names
 
     def _both(self) -> tuple[str, str]:
         if self._read is None:
