@@ -8,6 +8,7 @@ from turnloom.planner.reply.grounding.fields import Basis, field_name, parts_of
 from turnloom.planner.reply.grounding.labels import stem
 from turnloom.planner.reply.grounding.lexicon import words
 from turnloom.planner.reply.grounding.places import EvidencePlace
+from turnloom.planner.reply.grounding.price_units import units_in
 
 Role = Literal["begin", "end"]
 """Whether a time begins or ends something."""
@@ -45,9 +46,11 @@ def period_of(path: str) -> str | None:
 
 
 def period_at(place: EvidencePlace) -> str | None:
-    """Return the time that an amount is for: by the names of its fields, or by the words beside it in a longer text."""
+    """Return the time that an amount is for, by its fields' names, or in a longer text by the words beside it."""
     if (period := period_of(place.path)) or not place.is_prose:
         return period
+    if said := units_in(place.behind).get("time"):
+        return said
     found = [period for period in words()["periods_of_price"] if not place.about.isdisjoint(_stems(period))]
     return found[0] if len(found) == 1 else None
 

@@ -112,3 +112,13 @@ def test_amounts_as_they_are_written_elsewhere(text: str, result: dict[str, Any]
     """In lakh, in millions and a half, in rand with a blank, rounded in Arabic."""
     assert refused(text, result) == []
     assert refused(text, result | {next(iter(result)): 777}) != []
+
+
+def test_the_words_right_behind_an_amount_count_before_those_around_it() -> None:
+    """The years of a child beside a price make it no yearly one."""
+    cot = {
+        "answers": [{"answer": "O berço é gratuito para bebês de até 2 anos. Uma cama extra custa R$ 95 por noite."}]
+    }
+
+    assert refused("Uma cama extra sairia por R$ 95 por noite.", cot) == []
+    assert refused("Uma cama extra sairia por R$ 95 por mês.", cot) != []
