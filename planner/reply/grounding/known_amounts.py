@@ -23,6 +23,8 @@ class KnownAmounts:
     """The amounts but those of other elements than the figure is said of."""
     trips: Sequence[Operand]
     """What there and back costs, if the sentence may speak of it."""
+    other_trips: Sequence[Operand]
+    """What there and back costs with other legs than those that the sentence names; it may compare with them."""
     references: Sequence[Operand]
     """The amounts that the user has stated, and the last ones of the text."""
     limits: Sequence[Operand]

@@ -16,7 +16,7 @@ def there_and_back(known: KnownAmounts) -> Iterator[Derived]:
         for travellers in (Decimal(1), *sorted(known.counts & known.people)):
             path = f"({trip.place.path}) * {travellers}" if travellers > 1 else trip.place.path
             yield Derived(trip.value * travellers, path, trip.place, may_be_rounded=True)
-        others = (*known.told, *known.references, *known.trips) if known.compares else ()
+        others = (*known.told, *known.references, *known.trips, *known.other_trips) if known.compares else ()
         for other in (one for one in others if one.code == trip.code):
             path = f"{trip.place.path} - {other.place.path}"
             yield Derived(abs(trip.value - other.value), path, trip.place, may_be_rounded=True)

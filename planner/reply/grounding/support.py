@@ -221,11 +221,13 @@ def _people(known: Places) -> frozenset[Decimal]:
     return frozenset(one + other for one in adults for other in children)
 
 
-def _trips(context: Context) -> list[Operand]:
-    """Return the round trips that a sentence may speak of: of the flights that it names, if it names some."""
+def _trips(context: Context) -> tuple[list[Operand], list[Operand]]:
+    """Return the round trips that a sentence may speak of, of the flights that it names, if any, and all the others."""
     if not context.sentence.says("round_trips"):
-        return []
-    return round_trips(context.evidence.places, {element for mention in context.named for element in mention.elements})
+        return [], []
+    named = {element for mention in context.named for element in mention.elements}
+    trips, known = round_trips(context.evidence.places, named), round_trips(context.evidence.places, ())
+    return trips, [trip for trip in known if trip not in trips]
 
 
 def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmounts:
@@ -243,6 +245,7 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
     counts |= {count for count in known.said_counts if count <= _MOST_SAID}
     own = {key[1] for key in figure.keys if figure.kind == "number"}  # once a count of its own would give any number
     is_bound = is_in_one_statement(figure, context.sentence, context.named)
+    trips, other_trips = _trips(context)
     only_nights = context.nights and not context.sentence.says("people")
     return KnownAmounts(
         # What is told comes first, because not all of the others are tried.
@@ -250,7 +253,8 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         told=told,
         fitting=[*told, *(one for one in amounts if one not in amount and (compares or fits(one.place, elements)))],
         things=things_named(context.sentence.text, [one for one in amounts if not one.place.is_said]),
-        trips=[trip for trip in _trips(context) if is_any or trip.code in codes],
+        trips=[trip for trip in trips if is_any or trip.code in codes],
+        other_trips=[trip for trip in other_trips if is_any or trip.code in codes],
         references=[*list(context.told)[-4:], *(one for one in amounts if one.place.is_said)][:6],
         limits=[one for one in amounts if one.place.is_said and context.sentence.says_beside("user_limits", figure)],
         counts=frozenset(context.sentence.counts() - own),

@@ -32,6 +32,14 @@ SAID = "We can spend 2,400 dollars on flights and hotel"
             "Jetstar there and back is AUD 614, which is AUD 258.50 less than Qantas both ways.",
         ),
         (
+            "Qantas out and Jetstar back make AUD 765.50, AUD 134 less than the other flights both ways.",
+            "Qantas out and Jetstar back make AUD 765.50, AUD 143 less than the other flights both ways.",
+        ),
+        (
+            "Jetstar kostet hin und zurück AUD 614; gegenüber den Qantas-Flügen sparen Sie AUD 285.50.",
+            "Jetstar kostet hin und zurück AUD 614; gegenüber den Qantas-Flügen sparen Sie AUD 258.50.",
+        ),
+        (
             "Jetstar both ways plus four nights at the Harbour Lantern would be AUD 1,286, leaving AUD 1,114.",
             "Jetstar both ways plus four nights at the Harbour Lantern would be AUD 1,268, leaving AUD 1,132.",
         ),
