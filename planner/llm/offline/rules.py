@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from turnloom.models.contracts.base import Contract
 from turnloom.models.runtime.yaml_text import read_yaml
@@ -34,6 +34,7 @@ and Arabic write as one word with the next ("and", "in", "to", "the"), or, last,
 _ANDS = "\u05d5\u0648"
 """The "and" of Hebrew and of Arabic, which is written as one word with the next."""
 _BLANKS = re.compile(r" {2,}")
+_PART = re.compile(r"\(\?&(\w+)\)")
 
 
 class SlotRule(Contract):
@@ -108,8 +109,19 @@ class AnswerRule(Contract):
     """The attribute that the answer gives to the subject of the question."""
 
 
+def _written_out(value: Any, parts: dict[str, str]) -> Any:
+    match value:
+        case str():
+            return _PART.sub(lambda part: parts[part[1]], value)
+        case list():
+            return [_written_out(inner, parts) for inner in value]
+        case dict():
+            return {name: _written_out(inner, parts) for name, inner in value.items()}
+    return value
+
+
 class Domain(Contract):
-    """The offline model's rules for one subject."""
+    """The offline model's rules for one subject. `parts` in its file are pieces of its patterns."""
 
     name: str
     version: int
@@ -150,6 +162,13 @@ class Domain(Contract):
     hints: list[Action] = Field(default_factory=list)
     """The synthesis hint. Further facts here: `again` if the subject has come up before, and `planned.STEP`."""
     steps: list[Skeleton]
+
+    @model_validator(mode="before")
+    @classmethod
+    def write_parts_out(cls, read: dict[str, Any]) -> Any:
+        """Put the pieces in the place of `(?&name)`."""
+        rest = {name: value for name, value in read.items() if name != "parts"}
+        return _written_out(rest, read["parts"]) if "parts" in read else read
 
     @property
     def usual(self) -> set[str]:

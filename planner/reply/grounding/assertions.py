@@ -10,7 +10,7 @@ from typing import Any
 
 from turnloom.planner.reply.grounding import lexicon
 from turnloom.planner.reply.grounding.figures import Figure, Key, Kind
-from turnloom.planner.reply.grounding.lexicon import answer, assertion_words, either, spoken
+from turnloom.planner.reply.grounding.lexicon import answer, assertion_words, either, search, spoken
 from turnloom.planner.reply.grounding.said_deeds import deeds_in, stated_deeds, undone_in, written
 
 _LONGEST = 300
@@ -31,9 +31,9 @@ def find_assertions(text: str) -> Iterator[Figure]:
         words = clause[0][:_LONGEST]
         for begin, part in statements(words):
             is_of_another = spoken(assertion_words()["of_another"]).match(part.lstrip()) is not None
-            is_same = not is_of_another and _search(assertion_words()["goes_on"], part[:_LONGEST_START]) is not None
+            is_same = not is_of_another and search(assertion_words()["goes_on"], part[:_LONGEST_START]) is not None
             topic = _topic(part) or (topic if is_same and not in_condition else None)
-            is_of_all = _search(assertion_words()["costs_next"], part[:_LONGEST_START]) is not None
+            is_of_all = search(assertion_words()["costs_next"], part[:_LONGEST_START]) is not None
             is_open = is_of_all or _is_condition(part)
             yield from _at(clause.start() + begin, "flag", _flags(part, None if is_open else topic))
         if spoken(assertion_words()["first_person_did"]).match(words.lstrip()):
@@ -58,8 +58,9 @@ def _at(start: int, kind: Kind, found: Iterable[tuple[int, int, tuple[Key, ...]]
 
 def stated_by(field: str, value: Any, *, is_policy: bool = True) -> tuple[Key, ...]:
     """Return the policies and deeds that a field states: `pets_allowed: false`, the status "cancelled", `paid_at`."""
-    if field in assertion_words()["counted_policies"] and isinstance(value, list | int):
-        return (("flag", *assertion_words()["counted_policies"][field], bool(value)),)
+    policy = assertion_words()["counted_policies"].get(field)
+    if policy and isinstance(value, list | int):
+        return (("flag", *policy, bool(value)),)
     name, truth = field.replace("_", " "), truth_of(value)
     status = value if isinstance(value, str) and len(value) < _LONGEST_STATUS else ""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -88,12 +89,12 @@ def _policies(text: str) -> Iterator[Key]:
 
 def is_denied(clause: str) -> bool:
     """Return whether a clause has a word that denies. "At no charge" and "no cancellation fee" deny only a price."""
-    return is_negated(clause) or _search(assertion_words()["denying_parts"], _without_price(clause)) is not None
+    return is_negated(clause) or search(assertion_words()["denying_parts"], _without_price(clause)) is not None
 
 
 def is_negated(clause: str) -> bool:
     """Return whether a clause has a word such as "not" that is not of a price."""
-    return _search(assertion_words()["negations"], _without_price(clause)) is not None
+    return search(assertion_words()["negations"], _without_price(clause)) is not None
 
 
 def _without_price(clause: str) -> str:
@@ -119,7 +120,7 @@ def is_of_price(clause: str, place: int) -> bool:
 
 def is_conditional(clause: str) -> bool:
     """Return whether a clause is a condition."""
-    return _search(assertion_words()["subordinate"], clause) is not None
+    return search(assertion_words()["subordinate"], clause) is not None
 
 
 def _is_condition(part: str) -> bool:
@@ -132,7 +133,7 @@ def _topic(text: str) -> str | None:
     found = [
         (match.start(), name)
         for name, about in assertion_words()["topics"].items()
-        if (match := _search(about["words"], text))
+        if (match := search(about["words"], text))
     ]
     return min(found)[1] if found else None
 
@@ -142,18 +143,18 @@ def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, tuple[Key, 
     if topic is None:
         return
     about = assertion_words()["topics"][topic]
-    named, name = _search(about["words"], text), about.get("same_as", topic)
-    free = _search(assertion_words()["free_of"], text)
+    named, name = search(about["words"], text), about.get("same_as", topic)
+    free = search(assertion_words()["free_of"], text)
     has_negation = is_negated(_without_others(text, topic))
     is_found = False
     for aspect, read in assertion_words()["aspects"].items():
         if topic not in read["topics"] or (aspect == "exists" and (named is None or is_found)):
             continue
-        affirmed = (free if aspect == "free" else None) or _search(read["affirms"], text)
+        affirmed = (free if aspect == "free" else None) or search(read["affirms"], text)
         if affirmed and named is None and spoken(assertion_words()["modals"]).fullmatch(affirmed[0]):
             affirmed = None  # in "they can be transferred" it says nothing of the last topic
         # "The room costs 90 with breakfast" says nothing of what breakfast costs.
-        is_beside = named is not None and _search(assertion_words()["beside"], text[: named.start()]) is not None
+        is_beside = named is not None and search(assertion_words()["beside"], text[: named.start()]) is not None
         word = affirmed or spoken(read["denies"]).search(text, named.end() if named and aspect == "free" else 0)
         word = None if is_beside and aspect == "free" and affirmed is None else word
         if word is not None:
@@ -189,13 +190,13 @@ def joint_of_words() -> re.Pattern[str]:
 
 def _discounts(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
     """Yield the discount that a clause promises."""
-    if not is_negated(text) and (found := _search(assertion_words()["discounts"], text)):
+    if not is_negated(text) and (found := search(assertion_words()["discounts"], text)):
         yield found.start(), found.end(), (("discount",),)
 
 
 def _lacks(text: str, named: re.Match[str]) -> bool:
     """Return whether the word before a topic denies that there is any: "I could not reserve parking" does not."""
-    return _search(assertion_words()["lacks"], text[: named.start()]) is not None
+    return search(assertion_words()["lacks"], text[: named.start()]) is not None
 
 
 def _without_others(text: str, topic: str) -> str:
@@ -211,10 +212,6 @@ def _denied_others(topic: str) -> re.Pattern[str]:
 
 def _search_all(words: str, text: str) -> Iterator[re.Match[str]]:
     return spoken(words).finditer(text)
-
-
-def _search(words: str, text: str) -> re.Match[str] | None:
-    return spoken(words).search(text)
 
 
 @lru_cache

@@ -220,16 +220,14 @@ def _inconsistent(context: Context, claimed: Sequence[Figure], relative: Sequenc
     yield from against_limit(context)
     yield from misrated(context, claimed)
     yield from misforecast(context)
-    of_day = [one for one in claimed if one.kind == "weekday"]
-    yield from out_of_role(
-        context, [*(one for one in context.sentence.figures if one.kind == "date"), *of_day, *relative]
-    )
+    yield from out_of_role(context, relative)
     yield from misnamed(context.sentence, context.evidence.now.date())
     yield from miscounted(context.sentence, claimed, context.evidence.now.date())
     yield from misdated(context.sentence, relative, context.evidence.places)
     yield from of_two_things(context.sentence, context.evidence.places)
-    weekdays = [one for one in claimed if one.kind == "weekday"]
-    yield from misnamed_weekdays(context.sentence, weekdays, context.evidence.places, context.evidence.now.date())
+    yield from misnamed_weekdays(
+        context.sentence, context.weekdays, context.evidence.places, context.evidence.now.date()
+    )
 
 
 def _without_counted(claimed: Sequence[Figure], evidence: Evidence) -> list[Figure]:

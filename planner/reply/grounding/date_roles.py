@@ -25,8 +25,11 @@ _NEAR = 48
 """Most characters between the words for a role and the date that has it."""
 
 
-def out_of_role(context: Context, days: Iterable[Figure]) -> Iterator[Figure]:
-    """Yield the days of a sentence that the words before them give a role that only other days of the results have."""
+def out_of_role(context: Context, relative: Iterable[Figure]) -> Iterator[Figure]:
+    """Yield the days of a sentence that the words before them give a role that only other days of the results have.
+
+    `relative`: its words for days such as "tomorrow".
+    """
     sentence = context.sentence
     said = sorted(
         (match.end(), role)
@@ -37,7 +40,8 @@ def out_of_role(context: Context, days: Iterable[Figure]) -> Iterator[Figure]:
         return
     known = _known(context.evidence.places, context.evidence.now.date())
     found = [(end, role) for end, role in said if known.get(role)]
-    ordered = sorted(days, key=lambda day: day.start)
+    dates = (one for one in sentence.figures if one.kind == "date")
+    ordered = sorted((*dates, *context.weekdays, *relative), key=lambda day: day.start)
     for number, (end, role) in enumerate(found):
         stop = min(end + _NEAR, found[number + 1][0] if number + 1 < len(found) else sentence.end)
         day = next((one for one in ordered if end <= one.start < stop and one.keys), None)
@@ -72,10 +76,9 @@ def _known(places: Places, today: date) -> Mapping[str, set[date]]:
 
 def _legs(places: Places) -> tuple[frozenset[Element], frozenset[Element]]:
     """Return the legs that lead to the place of a whole result, and those that lead back from it."""
-    routes = places.routes
-    pairs = {(one, other) for one in routes for other in routes if routes[one] == routes[other][::-1]}
-    if not pairs:
-        return frozenset(), frozenset()
-    first = next(iter(routes))
-    there = frozenset(leg for leg in routes if routes[leg] == routes[first])
-    return there, frozenset(leg for leg in routes if routes[leg] == routes[first][::-1])
+    first = next(iter(places.routes.values()), None)
+    there, back = (
+        frozenset(leg for leg, route in places.routes.items() if first and route == wanted)
+        for wanted in (first, first and first[::-1])
+    )
+    return (there, back) if back else (frozenset(), frozenset())

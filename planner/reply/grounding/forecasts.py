@@ -63,7 +63,7 @@ def _day_of(place: int, days: Sequence[Mention], sentence: Sentence) -> Mention 
         return min(inside, key=lambda day: _apart(day, place, place))
     before = [day for day in days if day.end <= start and place - day.end <= _NEAR]
     between = sentence.whole[before[-1].end : place] if before else ""
-    is_of_next = _BREAK.search(between) or spoken(words()["contrasts"]).search(between)
+    is_of_next = _BREAK.search(between) or spoken(words()["day_contrasts"]).search(between)
     return None if is_of_next or not before else before[-1]
 
 

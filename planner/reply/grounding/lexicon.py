@@ -119,6 +119,11 @@ def spoken(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?-i:(?<!{_LETTER}))(?:{alternatives})(?-i:(?!{_LETTER}))", re.IGNORECASE)
 
 
+def search(pattern: str, text: str) -> re.Match[str] | None:
+    """Return where a text first has one of the words of a pattern of `words.yaml` or `assertions.yaml`."""
+    return spoken(pattern).search(text)
+
+
 def _alternatives(pattern: str) -> Iterator[str]:
     """Yield the alternatives of a pattern without the blanks at a line's end. Those within brackets stay."""
     depth, start = 0, 0

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from turnloom.planner.reply.grounding.figures import Key
 from turnloom.planner.reply.grounding.labels import without_accents, without_umlauts
-from turnloom.planner.reply.grounding.lexicon import assertion_words, spoken
+from turnloom.planner.reply.grounding.lexicon import assertion_words, search, spoken
 
 OTHER = "other"
 """The deed of a first person who says to have done something that no other word names."""
@@ -19,15 +19,15 @@ ANY = "*"
 def deeds_in(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
     """Yield the deeds that a clause says are done. Of an old record, a deed may be told in the simple past."""
     words = assertion_words()
-    if any(_search(words[kind], text) for kind in ("negations", "conditions", "not_deeds")):
+    if any(search(words[kind], text) for kind in ("negations", "conditions", "not_deeds")):
         return
     for deed, said in words["deeds_alone"].items():
-        if alone := _search(said, text):
+        if alone := search(said, text):
             kind = _kind(deed, text[alone.end() :])
             yield alone.start(), alone.end(), (("deed", kind), ("stated", kind))
     is_named = False
-    for deed, participles in words["deeds"].items() if _search(_any_deed(), text) else ():
-        done = _search(participles, text)
+    for deed, participles in words["deeds"].items() if search(_any_deed(), text) else ():
+        done = search(participles, text)
         if done is None:
             continue
         before = text[: done.start()]
@@ -46,13 +46,13 @@ def deeds_in(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
 
 def _kind(deed: str, after: str) -> str:
     """Return the deed, or that papers were sent if these follow: they are no invitation, nor a link."""
-    return "papers" if deed == "sent" and _search(assertion_words()["papers"], after) else deed
+    return "papers" if deed == "sent" and search(assertion_words()["papers"], after) else deed
 
 
 def undone_in(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
     """Yield the deeds that a clause says are not done, such as "isn't confirmed yet"."""
     for deed, said in assertion_words()["undone"].items():
-        if denied := _search(said, text):
+        if denied := search(said, text):
             yield denied.start(), denied.end(), (("undone", deed),)
 
 
@@ -69,15 +69,15 @@ def _any_deed() -> str:
 
 
 def _doers(kinds: Iterable[str], before: str) -> list[int]:
-    return [match.start() for kind in kinds if (match := _search(assertion_words()[kind], before))]
+    return [match.start() for kind in kinds if (match := search(assertion_words()[kind], before))]
 
 
 def _acts(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
     """Yield what a first person says to have done, unless it is done for the reply alone."""
     for pattern in assertion_words()["acted"]:
         said = spoken(pattern).search(text)
-        if said and not _search(assertion_words()["harmless"], said[0]):
-            kind = ANY_OF_THEM if _search(assertion_words()["names_of_any_deed"], text) else OTHER
+        if said and not search(assertion_words()["harmless"], said[0]):
+            kind = ANY_OF_THEM if search(assertion_words()["names_of_any_deed"], text) else OTHER
             yield said.start(), said.end(), (("deed", kind),)
 
 
@@ -94,7 +94,3 @@ def stated_deeds(name: str, status: str, *, is_number: bool) -> tuple[Key, ...]:
 def written(words: str) -> re.Pattern[str]:
     """Return a pattern of words as results write them, also without accents or umlauts."""
     return spoken("|".join(dict.fromkeys((words, without_accents(words), without_umlauts(words)))))
-
-
-def _search(words: str, text: str) -> re.Match[str] | None:
-    return spoken(words).search(text)

@@ -135,7 +135,7 @@ class Sentence:
     def is_from_today(self, figure: Figure) -> bool:
         """Return whether the words right beside a number of days say that they lead from today."""
         before = self.whole[max(self.start, figure.start - _BEFORE) : figure.start]
-        is_before = re.search(rf"(?:{words()['from_today_before']})\s?$", before, re.IGNORECASE) is not None
+        is_before = spoken(rf"(?:{words()['from_today_before']})\s?$").search(before) is not None
         return is_before or self._goes_on_with(words()["leading_from_today"], figure)
 
     def is_nightly(self, figure: Figure) -> bool:

@@ -49,7 +49,7 @@ def _is_wrong(word: re.Match[str], context: Context, *, is_within: bool) -> bool
         return False
     if is_within:
         return min(value for value, _, _ in amounts) > max(limits)
-    most = max(_times(context))
+    most = _most_times(context)
     return max(value * (1 if is_whole else most) for value, _, is_whole in amounts) <= min(limits)
 
 
@@ -70,8 +70,8 @@ def _amounts(word: re.Match[str], context: Context) -> Iterator[tuple[Decimal, f
                 yield one.value, frozenset({one.code}), basis_at(one.place) == "total"
 
 
-def _times(context: Context) -> set[Decimal]:
-    """Return by how many an amount for one night, or for one person, may be multiplied."""
-    nights, people = context.evidence.places.values("count", "night"), context.evidence.places.values("count", "guest")
-    people |= context.evidence.places.values("count", "adult") | context.evidence.places.said_counts
-    return {Decimal(1), *nights, *people, *(one * other for one in nights for other in people)}
+def _most_times(context: Context) -> Decimal:
+    """Return by how many an amount for one night and one person may be multiplied at most."""
+    places = context.evidence.places
+    people = places.values("count", "guest") | places.values("count", "adult") | places.said_counts
+    return max((Decimal(1), *places.values("count", "night"))) * max((Decimal(1), *people))

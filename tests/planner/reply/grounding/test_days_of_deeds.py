@@ -33,6 +33,7 @@ def _refused(reply: str) -> list[str]:
         "The proposals are valid until 16:00 today.",
         "You meet in four days, on the 24th.",
         "The meeting is four days from today, on 24 November.",
+        "A room at the office costs an extra 9 days of notice.",  # "tra" would lead from today
         "That is 1.5 days from today, before 24 November.",
         "Das Treffen ist am Dienstag, nicht am Morgen, sondern um 13:00 Uhr.",
         "La reunión es el martes, no por la mañana, sino a las 13:00.",
