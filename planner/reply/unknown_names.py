@@ -6,7 +6,7 @@ is found in scripts without capital letters, nor in languages that begin every n
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -26,13 +26,17 @@ _MOST = 10
 
 def unknown_names(given: ReplyInput, text: str) -> list[str]:
     """Return the names in a text, each once, that neither the results nor anybody's words have."""
-    locale = given.prompts.language.locale
+    return names_beyond(_known(given), text, given.prompts.language.locale)
+
+
+def names_beyond(texts: Iterable[str], text: str, locale: Locale) -> list[str]:
+    """Return the names in a text, each once, that none of the other texts has. At most ten are returned."""
     if locale.language in _NOUNS_ARE_CAPITAL:
         return []
     found = dict.fromkeys(word for word in _WORD_INSIDE.findall(text) if word[0].isupper() and not word.isupper())
     if not found:
         return []
-    known = f" {_NO_WORD.sub(' ', _plain(' '.join(_known(given))))}"
+    known = f" {_NO_WORD.sub(' ', _plain(' '.join(texts)))}"
     strange = (name for name in found if f" {_stem(name)}" not in known)
     return [name for name in strange if not _is_common(_plain(name), str(locale))][:_MOST]
 

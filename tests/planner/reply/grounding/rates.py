@@ -4,6 +4,8 @@
 
 A line of a scene is one right reply. `{right|kind:other|kind:other}` stands for its first part. Each of the others
 makes an altered reply, in which this part alone is different. `⏎` stands for the end of a line within a reply.
+
+A reply that passes, but names what the results and the user do not, is for the critic, and is counted apart.
 """
 
 import re
@@ -20,12 +22,16 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import orjson
+from babel import Locale
 
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.settings import settings
 from turnloom.models.runtime.yaml_text import read_yaml
 from turnloom.planner.agents import load_agents
+from turnloom.planner.languages.catalogues import Languages, load_languages
 from turnloom.planner.reply.grounding import Evidence, UserWords, check, gather
+from turnloom.planner.reply.grounding.element_names import strings
+from turnloom.planner.reply.unknown_names import names_beyond
 from turnloom.tools.registry import Registry, load_registry
 
 SCENES = Path(__file__).parent / "scenes"
@@ -48,23 +54,31 @@ class Case:
     text: str
     is_right: bool
     evidence: Evidence
+    known: tuple[str, ...]
+    """The texts of the results, and of the user."""
 
 
 def cases(folder: Path = SCENES, *, every: int = 1) -> Iterator[Case]:
     """Yield every right reply of a folder and every altered one, those of every scene or of each second, third …"""
     scenes = (scene for file in sorted(folder.glob("*.yaml")) for scene in read_yaml(file.read_text("utf-8")))
     for scene in islice(scenes, 0, None, every):
-        evidence = _evidence(scene)
+        evidence, known = _evidence(scene), (*strings(scene["results"]), scene["said"])
         for kind, lines in scene["replies"].items():
             for line in (written.replace("⏎", "\n") for written in lines.strip().splitlines()):
-                yield Case(scene["scene"], kind, _CHOICE.sub(_first, line), True, evidence)
+                yield Case(scene["scene"], kind, _CHOICE.sub(_first, line), True, evidence, known)
                 for altered, text in _altered(line):
-                    yield Case(scene["scene"], altered, text, False, evidence)
+                    yield Case(scene["scene"], altered, text, False, evidence, known)
 
 
 def judge(case: Case) -> bool:
     """Return whether grounding lets a right reply pass, or refuses an altered one."""
     return case.is_right != bool(check(case.text, case.evidence).violations)
+
+
+def is_for_critic(case: Case) -> bool:
+    """Return whether a reply has a name that neither the results nor the user have."""
+    tag = _languages().language_of(case.text) or "en"
+    return bool(names_beyond(case.known, case.text, Locale.parse(tag)))
 
 
 def table(folder: Path = SCENES) -> str:
@@ -76,6 +90,9 @@ def table(folder: Path = SCENES) -> str:
     for case, good in found:
         judged[case.is_right].setdefault(case.kind, Counter())[good] += 1
     lines = [*_rows("refused", judged[True], False), "", *_rows("caught", judged[False], True)]
+    passed = [case for case, good in found if case.is_right == good]
+    doubtful = Counter(case.is_right for case in passed if is_for_critic(case))
+    lines.append(f"{'':12} passed with an unknown name: {doubtful[True]} right, {doubtful[False]} altered")
     return "\n".join([*lines, "", f"{took_ms / len(found):.2f} ms of processor time per reply, its evidence included"])
 
 
@@ -103,6 +120,11 @@ def _altered(line: str) -> Iterator[tuple[str, str]]:
         for other in choice[1].split("|")[1:]:
             kind, _, words = other.partition(":")
             yield kind, _CHOICE.sub(_first, line[: choice.start()]) + words + _CHOICE.sub(_first, line[choice.end() :])
+
+
+@lru_cache
+def _languages() -> Languages:
+    return load_languages(settings().prompts_dir / "languages")
 
 
 @lru_cache
