@@ -68,7 +68,7 @@ def find_amounts(text: str) -> Iterator[Figure]:
     patterns = _patterns()
     yield from _with_cents(text)
     numbers = [_read(match, text, patterns) for match in _numbers(text)]
-    for number in _share_currencies(numbers, text, patterns):
+    for number in _share_units(numbers, text, patterns):
         figure = _figure(number)
         if figure is not None:
             yield _or_day(figure, text) if figure.kind == "number" else figure
@@ -161,7 +161,8 @@ def _read(match: re.Match[str], text: str, patterns: _Patterns) -> _Number:
         return _Number(before.start("currency") if before else match.start(), end, values, codes, scale=scale)
     if percent := patterns.percent.match(text, end):
         return _Number(match.start(), percent.end(), values, is_percent=True)
-    return _Number(match.start(), end, values, is_price=_is_price(match.start(), end, text, patterns))
+    is_price = _is_price(match.start(), end, text, patterns)
+    return _Number(match.start(), end, values, is_price=is_price, scale=scale)
 
 
 def _before(start: int, text: str, patterns: _Patterns) -> re.Match[str] | None:
@@ -182,17 +183,17 @@ def _is_price(start: int, end: int, text: str, patterns: _Patterns) -> bool:
     return patterns.price_before.search(text, max(0, start - _LONGEST_WORD), start) is not None
 
 
-def _share_currencies(numbers: list[_Number], text: str, patterns: _Patterns) -> list[_Number]:
-    """Give both ends of a range the currency that stands beside one of them."""
+def _share_units(numbers: list[_Number], text: str, patterns: _Patterns) -> list[_Number]:
+    """Give both ends of a range the currency that stands beside one of them, and the first the scale of the last."""
     shared = list(numbers)
     for place, (first, second) in enumerate(pairwise(numbers)):
-        is_one = (first.codes is None) == (second.codes is None) or first.is_percent or second.is_percent
-        if is_one or not patterns.range.fullmatch(text[first.end : second.start]):
+        is_percent = first.is_percent or second.is_percent
+        if is_percent or not patterns.range.fullmatch(text[first.end : second.start]):
             continue
-        if first.codes is None:
-            scale = second.scale if first.scale == 1 and max(first.values) < _THOUSAND else 1
-            shared[place] = replace(first, codes=second.codes, values=tuple(value * scale for value in first.values))
-        elif not re.match(r"\s*[^\W\d_]", text[second.end :]):
+        scale = second.scale if first.scale == 1 and max(first.values) < _THOUSAND else 1
+        values = tuple(value * scale for value in first.values)
+        shared[place] = replace(first, values=values, codes=first.codes or second.codes)
+        if second.codes is None and first.codes and not re.match(r"\s*[^\W\d_]", text[second.end :]):
             shared[place + 1] = replace(second, codes=first.codes)
     return shared
 
@@ -240,13 +241,14 @@ def _patterns() -> _Patterns:
     signs = either(re.escape(sign) for sign in currencies() if not _is_word(sign))
     spelt, scales = either(lexicon["currency_words"]), either(lexicon["scales"])
     counted = lexicon["counted_behind_amounts"]
+    of = rf"(?:{_SPACE}?d['\u2019]|{_SPACE}d[ei](?={_SPACE}))"
     return _Patterns(
         last=frozenset(sign[-1] for sign in currencies()) | {".", "'"},
         before=re.compile(rf"(?P<currency>(?<![^\W\d_])(?:{letters}|(?i:{spelt}))|{signs}){_SPACE}?$"),
         after=re.compile(
             rf"(?:{_SPACE}?(?i:(?P<scale>{scales}))(?:(?![^\W\d_])|(?<=[{_CJK}])))?"
             rf"(?(scale)(?P<half>{_SPACE}(?:{lexicon['half_more']})(?![^\W\d_]))?)"  # "5 milioni e mezzo"
-            rf"(?(scale)(?:{_SPACE}?d['\u2019]|{_SPACE}d[ei](?={_SPACE}))?)"  # "3 millions d'euros"
+            rf"(?(scale)(?:{of})?|(?:(?<=000){of})?)"  # "3 millions d'euros", also with the millions in digits
             rf"(?:{_SPACE}?-?(?P<currency>(?:(?:{letters})(?!{_SPACE}\d(?!{_SPACE}(?:{counted})))|(?i:{spelt}))(?:(?![^\W\d_])|(?<=[{_CJK}]))|(?:{signs})(?!\d)))?"
         ),
         percent=re.compile(rf"{_SPACE}?(?:{lexicon['percent']})", re.IGNORECASE),

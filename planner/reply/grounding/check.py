@@ -14,6 +14,7 @@ from turnloom.planner.reply.grounding.contradictions import contradiction
 from turnloom.planner.reply.grounding.count_bindings import misrated
 from turnloom.planner.reply.grounding.date_roles import out_of_role
 from turnloom.planner.reply.grounding.evidence import Evidence
+from turnloom.planner.reply.grounding.expiry_times import misexpired
 from turnloom.planner.reply.grounding.figures import Figure, folded, visible
 from turnloom.planner.reply.grounding.forecasts import misforecast
 from turnloom.planner.reply.grounding.mentions import (
@@ -26,6 +27,7 @@ from turnloom.planner.reply.grounding.mentions import (
     outside_names,
 )
 from turnloom.planner.reply.grounding.numerals import in_digits
+from turnloom.planner.reply.grounding.opening_days import misopened
 from turnloom.planner.reply.grounding.pairings import unpaired
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Operand, Places
 from turnloom.planner.reply.grounding.policies import denied_flags, denied_texts
@@ -221,6 +223,9 @@ def _inconsistent(context: Context, claimed: Sequence[Figure], relative: Sequenc
     yield from misrated(context, claimed)
     yield from misforecast(context)
     yield from out_of_role(context, relative)
+    yield from misexpired(context, claimed)
+    if context.weekdays:
+        yield from misopened(context.sentence, context.weekdays, context.evidence.texts.opening_days)
     yield from misnamed(context.sentence, context.evidence.now.date())
     yield from miscounted(context.sentence, claimed, context.evidence.now.date())
     yield from misdated(context.sentence, relative, context.evidence.places)

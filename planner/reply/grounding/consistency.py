@@ -11,6 +11,7 @@ from itertools import combinations, pairwise, takewhile
 
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.lexicon import spoken, words
+from turnloom.planner.reply.grounding.mentions import is_one_statement
 from turnloom.planner.reply.grounding.places import Operand
 from turnloom.planner.reply.grounding.sentences import Sentence
 from turnloom.planner.reply.grounding.support import code_of, value_of
@@ -63,7 +64,7 @@ def not_apart(sentence: Sentence, known: Collection[Operand]) -> Iterator[Figure
         return
     limits = _said(known)
     compared = [figure for figure in money if _is_compared(sentence, figure) and _value(figure) not in limits]
-    if len(compared) == 1:
+    if len(compared) == 1 and not _is_alone(sentence, compared[0], money):
         others = [_value(figure) for figure in money if figure is not compared[0]]
         if max(others) % min(others) == 0:
             return  # one price, and the share of a person
@@ -186,6 +187,12 @@ def _is_compared(sentence: Sentence, figure: Figure) -> bool:
     found = spoken(words()["apart"]).match(after)
     is_left = spoken(words()["left_before"]).search(sentence.whole, sentence.start, figure.start) is not None
     return found is not None and not is_left and not _NEXT_AMOUNT.match(after, found.end())
+
+
+def _is_alone(sentence: Sentence, figure: Figure, money: Sequence[Figure]) -> bool:
+    """Return whether none of the other amounts is in the statement of an amount: "A costs 684, while B is 258 over"."""
+    gaps = [(min(figure.end, one.end), max(figure.start, one.start)) for one in money if one is not figure]
+    return not any(is_one_statement(sentence.whole, *gap) for gap in gaps)
 
 
 def _is_sum(last: Figure, money: list[Figure]) -> bool:

@@ -14,6 +14,14 @@ from turnloom.planner.reply.grounding.context import Context, Reason
 from turnloom.planner.reply.grounding.count_bindings import is_of_another_in_texts
 from turnloom.planner.reply.grounding.deeds import is_done, is_undone
 from turnloom.planner.reply.grounding.figures import Figure, Key
+from turnloom.planner.reply.grounding.known_counts import (
+    follows,
+    is_elliptical,
+    is_factor,
+    is_sum_of_people,
+    known_values,
+    tells_left,
+)
 from turnloom.planner.reply.grounding.lengths import is_known_length
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.mentions import COMMA, Mention, elements_of, fits, is_in
@@ -25,8 +33,6 @@ from turnloom.planner.reply.grounding.sentences import Sentence
 
 _ONE_OF_THEM: Key = ("count", "item", Decimal(1))
 """What "one hotel" says: little."""
-_FACTORS = ("item", "guest", "adult", "night")
-"""Units that a total is a multiple by: for each of two passengers, two bags."""
 _MEASURES = frozenset({"star", "degree", "area", "metre", "kilometre"})
 """Units that no total is a multiple by."""
 _HOUR = 60
@@ -70,7 +76,7 @@ def contradiction(claim: Figure, context: Context, derived: Mapping[int, str]) -
     }
     is_of_text = claim.keys[0][-1] in sentence.lists() - {1} and not sentence.is_item
     is_said = claim.keys[0] == _ONE_OF_THEM or is_of_text or _is_remainder(claim, context, derived)
-    if is_said or (claim.kind in ("count", "label") and _is_elliptical(claim.keys, places)):
+    if is_said or (claim.kind in ("count", "label") and is_elliptical(claim.keys, places)):
         return None
     is_wrong = wrong.get(claim.kind, lambda: _has_others_only(claim, context, derived))
     return "no_source" if is_wrong() else None
@@ -118,7 +124,7 @@ def _multiplies(claim: Figure, context: Context, derived: Mapping[int, str]) -> 
     if form == "count" and claim.keys[0][1] in _MEASURES:
         return False
     is_said = value in context.evidence.places.said_counts and context.sentence.says("sums")
-    return isinstance(value, Decimal) and (is_said or _is_factor(value, derived))
+    return isinstance(value, Decimal) and (is_said or is_factor(value, derived))
 
 
 def _is_of_another(claim: Figure, found: Sequence[EvidencePlace], context: Context) -> bool:
@@ -167,7 +173,7 @@ def _has_others_only(claim: Figure, context: Context, derived: Mapping[int, str]
     """Return whether the evidence has counts of this kind, and all are different."""
     sentence, places = context.sentence, context.evidence.places
     key = claim.keys[0]
-    known = _known(key, places)
+    known = known_values(key, places)
     if key[0] == "on":
         return bool(known)
     value, direction = key[-1], sentence.rounding(claim)
@@ -179,33 +185,35 @@ def _has_others_only(claim: Figure, context: Context, derived: Mapping[int, str]
         is_exact = direction is None and days == int(days) and value not in places.said_counts
         if is_exact and sentence.is_from_today(claim):
             return is_off_today(days, places)
-    if _is_beside_the_point(claim, value, sentence, places, derived):
+    if _is_beside_the_point(claim, value, context, derived):
         return False
     if key[0] == "duration":
         is_known = is_known_length(value, known, context, direction)
-        is_factor = _is_factor(value, derived) or _is_factor(value / _HOUR, derived)
-        return bool(known) and not (is_known or is_factor or _follows(value, known, context))
+        is_multiple = is_factor(value, derived) or is_factor(value / _HOUR, derived)
+        return bool(known) and not (is_known or is_multiple or follows(value, known, context))
     return bool(known) and not (
         any(round(other) == value or (direction and is_rounded(value, other, direction)) for other in known)
-        or _is_factor(value, derived)
-        or _is_sum(key, places)
-        or _follows(value, known, context)
+        or is_factor(value, derived)
+        or is_sum_of_people(key, places)
+        or ((key[1] != "left" or sentence.says("sums")) and follows(value, known, context))
     )
 
 
-def _is_beside_the_point(
-    claim: Figure, value: Decimal, sentence: Sentence, places: Places, derived: Mapping[int, str]
-) -> bool:
+def _is_beside_the_point(claim: Figure, value: Decimal, context: Context, derived: Mapping[int, str]) -> bool:
     """Return whether a number counts something else than the fields of its unit do."""
+    sentence, places = context.sentence, context.evidence.places
     match claim.keys[0][1]:
+        case "item" if value + 1 in places.values("count", "item") and sentence.says("others"):
+            return True  # all but the one that is spoken of
         case "item":  # how often something happens is no length of a list
             return value in places.small | places.said_counts and sentence.whole[claim.start : claim.end].endswith(
                 "times"
             )
         case "guest":  # "about 400 people" of 412 employees
             return claim.start in derived or (value > _LARGEST_PARTY and value in places.small)
-        case "left":  # some of a list
-            return any(value <= length for length in places.values("count", "item"))
+        case "left":  # all of a list, or some of it if nothing tells how many are left of what is named
+            lengths = places.values("count", "item")
+            return value in lengths or (any(value <= length for length in lengths) and not tells_left(context))
     return False
 
 
@@ -216,7 +224,7 @@ def _is_unheard(claim: Figure, context: Context, derived: Mapping[int, str]) -> 
     assert isinstance(value, Decimal)
     if not places.small or value in places.small | places.said_counts or sentence.rounding(claim):
         return False
-    if any(sentence.says(kind) for kind in ("sums", "differences")) or _is_factor(value, derived):
+    if any(sentence.says(kind) for kind in ("sums", "differences")) or is_factor(value, derived):
         return False
     if sentence.says("further") and any(value < length for length in places.values("count", "item")):
         return False
@@ -237,58 +245,14 @@ def _is_mislabelled(claim: Figure, context: Context, derived: Mapping[int, str])
     value = claim.keys[0][-1]
     assert isinstance(value, Decimal)
     elements = elements_of(claim, sentence, context.named)
-    known = {other for key in claim.keys for other in _known(key, places, elements)}
-    listed = {other for key in claim.keys for other in _known(("listed", *key[1:]), places) if other}
+    known = {other for key in claim.keys for other in known_values(key, places, elements)}
+    listed = {other for key in claim.keys for other in known_values(("listed", *key[1:]), places) if other}
     others = [one for one in places.of((("number", value),)) if fits(one, elements)]
-    if _known(claim.keys[0], places, elements):  # the word right behind it names a field
+    if known_values(claim.keys[0], places, elements):  # the word right behind it names a field
         others = [one for one in others if "[" not in one.path or is_in(one, elements)]
     if not (known or listed) or value in {*map(round, known), *known, *places.said_counts} or others:
         return False
-    anywhere = {other for key in claim.keys for other in _known(key, places)}
-    if sentence.rounding(claim) or days_apart(value, sentence, places) or _follows(value, anywhere | listed, context):
+    anywhere = {other for key in claim.keys for other in known_values(key, places)}
+    if sentence.rounding(claim) or days_apart(value, sentence, places) or follows(value, anywhere | listed, context):
         return False
-    return not (any(value <= length for length in listed) or _is_factor(value, derived))
-
-
-def _follows(value: Decimal, known: set[Decimal], context: Context) -> bool:
-    """Return whether a number is said to be, and is, a sum, a multiple, an average or a difference of known ones."""
-    sentence = context.sentence
-    if sentence.says("differences") and value in {abs(one - other) for one in known for other in known}:
-        return True
-    places = context.evidence.places
-    each = sentence.counts().union(*(places.values("count", unit) for unit in _FACTORS))
-    sums = {one + other for one in known for other in known} | {one * count for one in known for count in each}
-    sums |= {sum(known, Decimal()), *places.column_sums.values()}
-    return sentence.says("sums") and not sums.isdisjoint({value, *(value * count for count in sentence.counts())})
-
-
-def _is_elliptical(keys: tuple[Key, ...], places: Places) -> bool:
-    """Return whether a longer text has a number without its unit, behind another one with it: "22 m², the loft 38"."""
-    forms = {key[:-1] for key in keys}
-    texts = {place for place in places.of((("bare", keys[0][-1]),)) if place.is_prose}
-    having = {place for key, found in places.by_key.items() if key[:-1] in forms for place in found}
-    return bool(texts & having)
-
-
-def _is_factor(value: Decimal, derived: Mapping[int, str]) -> bool:
-    """Return whether an amount of the sentence was found by multiplying or dividing by a number."""
-    return any(path.endswith((f"* {value:f}", f"/ {value:f}")) for path in derived.values())
-
-
-def _known(key: Key, places: Places, elements: frozenset[Element] = frozenset()) -> set[Decimal]:
-    """Return the values of the same unit in results, or in some elements of them; for a weekday, the known ones."""
-    return {
-        Decimal(str(other[-1]))
-        for other, found in places.by_key.items()
-        if other[:-1] == key[:-1]
-        and any(not (place.is_said or place.is_authored) and fits(place, elements) for place in found)
-    }
-
-
-def _is_sum(key: Key, places: Places) -> bool:
-    """Return whether a number of guests is that of adults and children."""
-    if key[:2] != ("count", "guest"):
-        return False
-    adults = places.values("count", "adult")
-    children = places.values("count", "child") | {Decimal()}
-    return key[-1] in {adult + child for adult in adults for child in children}
+    return not (any(value <= length for length in listed) or is_factor(value, derived))

@@ -12,7 +12,7 @@ from turnloom.planner.reply.grounding.numerals import in_digits
 _SMALL = re.compile(r"(?<![\d.,:/-])\d{1,2}(?![\d.,:/]\d|\d|\s?[%€$₪£])")
 _FEWEST_SMALL = 4
 _AND = "(?:and|und|y|et|e|en|i)"
-_JOINT = rf"[\s,]{{0,2}}(?:{_AND}\s|\u05d5-?)?"
+_JOINT = rf"[\s,]{{0,2}}(?:{_AND}\s|[\u05d5\u0648]-?)?"
 _END = r"(?:(?![^\W\d_])|(?-i:(?<=[\u2e80-\uffef])))"
 """The end of a word. Scripts of East Asia put no blanks between words."""
 _RUNS = re.compile(r"(?<!\d)\d{1,3}(?!\d)")
@@ -50,6 +50,25 @@ def _matches(pattern: re.Pattern[str], text: str, begins: list[int]) -> Iterator
             end = match.end()
 
 
+def find_left(text: str) -> Iterator[Figure]:
+    """Find how many of a thing are left by the words before the number, such as "only two Garden Rooms"."""
+    for match in _left().finditer(text):
+        yield Figure("count", *match.span("value"), (("count", "left", Decimal(match["value"])),))
+
+
+@lru_cache
+def _left() -> re.Pattern[str]:
+    known = words()
+    units = [unit["words"] for name, unit in known["units"].items() if name != "left"]
+    lengths = [known["durations"][name]["words"] for name in ("hour", "minute")]
+    others = "|".join((*units, *lengths, *known["currency_words"], known["percent"]))
+    return re.compile(
+        rf"(?<![^\W\d_])(?:{known['left_before_count']})\s?(?P<value>[2-9]|[1-9]\d)(?![\d:/]|[.,]\d)"
+        rf"(?!\s?[^\w\s,.;]|[\s-]?(?:{others}){_END})",
+        re.IGNORECASE,
+    )
+
+
 def find_found(text: str) -> Iterator[Figure]:
     """Find how many things a text says to have found, such as "I found four cars"."""
     for match in _found().finditer(text):
@@ -68,9 +87,9 @@ def _found() -> re.Pattern[str]:
 def find_durations(text: str) -> Iterator[Figure]:
     """Find lengths of time in hours and minutes."""
     for match in _hour_and_minutes().finditer(text):
-        yield Figure(
-            "duration", match.start(), match.end(), (("duration", 60 + Decimal(match["minutes"] or match["bare"])),)
-        )
+        hours = Decimal(120 if match["two"] else 60)
+        minutes = hours + Decimal(match["minutes"] or match["bare"])
+        yield Figure("duration", match.start(), match.end(), (("duration", minutes),))
     for match in _phrases().finditer(text):
         minutes = words()["duration_phrases"][in_lower_case(match[0])]
         yield Figure("duration", match.start(), match.end(), (("duration", Decimal(minutes)),))
@@ -149,7 +168,7 @@ def _durations() -> tuple[re.Pattern[str], ...]:
         re.compile(rf"{hours}\s?h\s?(?P<bare>[0-5]\d)(?!\d)", re.IGNORECASE),
         re.compile(
             rf"(?:{hours}\s(?:hours|heures|horas|ore|stunden|uur))\s(?:{_AND}\s)?(?P<bare>[0-5]\d)"
-            rf"(?=[.,;)](?!\d)|$|\s{_AND}\s(?!\d))",
+            rf"(?=\s?[.,;)](?!\d)|$|\s{_AND}\s(?!\d))",
             re.IGNORECASE,
         ),
         re.compile(rf"{hours}\s?(?P<of_day>h)(?![^\W_])(?!\s\d)", re.IGNORECASE),
@@ -169,9 +188,10 @@ def _minutes() -> str:
 
 @lru_cache
 def _hour_and_minutes() -> re.Pattern[str]:
-    one = rf"(?<!\w)(?:{words()['durations']['one_hour']})"
-    bare = rf"\s(?:{_AND}\s)?(?P<bare>[1-5]\d)(?=[.,;)](?!\d)|$|\s{_AND}\s(?!\d))"
-    return re.compile(rf"{one}(?:{_JOINT}{_minutes()}|{bare})", re.IGNORECASE)
+    known = words()["durations"]
+    hours = rf"(?<!\w)(?:(?P<two>{known['two_hours']})|{known['one_hour']})"
+    bare = rf"\s(?:{_AND}\s)?(?P<bare>[1-5]\d)(?=\s?[.,;)](?!\d)|$|\s{_AND}\s(?!\d))"
+    return re.compile(rf"{hours}(?:{_JOINT}{_minutes()}|{bare})", re.IGNORECASE)
 
 
 @lru_cache

@@ -32,7 +32,8 @@ _ORDINAL = re.compile(
     r"(?!\s(?!(?:to|until|till|through|and)\b)[^\W\d_])"
 )
 _ON_WEEKDAY = re.compile(
-    r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,12}),? (?:(?:the|dem|den|der|el|le) )?(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+    r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,12})(?:-feira)?,? (?:(?:the|dem|den|der|el|le|dia|día) )?"
+    r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
     r"(?=[,;!?)](?!\d)|\.?(?:\s?$|\n)|\.\s|\s(?:at|a las|um|à|to|until|bis|and|und|y|o|or|oder|from|ab|starting)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -41,7 +42,9 @@ _UP_TO_TIME = re.compile(r",?\s?(?:to|until|till|bis|-|\u2013)\s?\d{1,2}(?:[.:h]
 """What makes a number an hour: "Thursday, 11 to 11.45 am"."""
 _WEEKDAY_ORDINAL = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,12}),? the (?P<day>\d{1,2})(?:st|nd|rd|th)\b")
 _USUAL_FRACTIONS = frozenset({"24/7", "1/2", "1/3", "2/3", "1/4", "3/4"})
-_WORD_BEFORE = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{2,})[.,]?\s(?:(?:the|dem|den|der|el|le|il|o|de)\s)?$")
+_WORD_BEFORE = re.compile(
+    r"(?<![^\W\d_])(?P<word>[^\W\d_]{2,})(?:-feira)?[.,]?\s\(?(?:(?:the|dem|den|der|el|le|il|o|de|dia|día)\s)?$"
+)
 _WEEKDAY_AFTER = re.compile(
     r"(?:\s?[(\uff08]|,\s(?:an?|une?|ein)\s)(?P<word>[^\W\d_]{3,}|[月火水木金土日월화수목금토일])(?![^\W\d_]|-feira)"
 )

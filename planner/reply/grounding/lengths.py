@@ -12,8 +12,9 @@ from turnloom.planner.reply.grounding.zones import apart, zones_named
 
 _DAY = 24 * 60
 _MOST_TIMES = 12
-_NEAR_MINUTES, _NEAR_SHARE = Decimal(10), Decimal("0.085")
-"""How far "just under an hour" may be from an hour: so many minutes, or this part of a longer time."""
+_NEAR_MINUTES, _NEAR_OF_SHORT, _NEAR_SHARE = Decimal(10), Decimal("0.2"), Decimal("0.085")
+"""How far "just under an hour" may be from an hour: so many minutes, a part of a shorter time, or of a longer one."""
+_ROUND = 5
 
 
 def is_known_length(
@@ -40,7 +41,8 @@ def is_known_length(
 
 def _is_about(said: Decimal, actual: Decimal) -> bool:
     """Return whether a length of time is roughly another one: "just under an hour", "almost six hours"."""
-    return abs(said - actual) <= max(_NEAR_MINUTES, actual * _NEAR_SHARE)
+    nearest = max(min(_NEAR_MINUTES, actual * _NEAR_OF_SHORT), actual * _NEAR_SHARE)
+    return said % _ROUND == 0 and abs(said - actual) <= nearest
 
 
 def _is_from_now(minutes: Decimal, context: Context) -> bool:

@@ -20,6 +20,7 @@ _WORD = re.compile(r"[A-Za-z\d]+(?=[\u3040-\u30ff\u3400-\u9fff])|[^\W_]+")
 _INNERMOST = re.compile(r"(?<=\])[^\]]*$")
 
 COMMA = re.compile(r"[,;]\s")
+_AMOUNTS = ("money", "number")
 _BESIDE = 2
 """Most characters between two words of one name."""
 _LONGEST_COMMON = 4
@@ -146,7 +147,8 @@ def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> fro
     listed = sentence.whole.rfind(": ", sentence.start, figure.start)
     if any(listed < mention.start < figure.start for mention in named if listed >= 0):
         named = [mention for mention in named if mention.start > listed]  # "950 in all: A for 400, and B for 550"
-    others = [other for other in sentence.figures if other.kind == figure.kind and other.start > listed]
+    kinds = _AMOUNTS if figure.kind in _AMOUNTS else (figure.kind,)  # "690 francs for the one and 470 for the other"
+    others = [other for other in sentence.figures if other.kind in kinds and other.start > listed]
     first = min((other.start for other in others), default=figure.start)
     stop = min((other.start for other in others if other.start >= figure.end), default=sentence.end)
     if named and named[0].start < first:
@@ -181,7 +183,12 @@ def _against_before() -> re.Pattern[str]:
 def is_in_one_statement(figure: Figure, sentence: Sentence, named: list[Mention]) -> bool:
     """Return whether the last name before a figure stands in one statement with it: not in "A costs 90, and B 120"."""
     before = [mention.end for mention in named if mention.end <= figure.start]
-    return not before or _next_statement().search(sentence.whole, max(before), figure.start) is None
+    return not before or is_one_statement(sentence.whole, max(before), figure.start)
+
+
+def is_one_statement(text: str, start: int, end: int) -> bool:
+    """Return whether a part of a sentence is within one statement: not "120, and parking 50"."""
+    return _next_statement().search(text, start, end) is None
 
 
 def own_statement(figure: Figure, sentence: Sentence, named: list[Mention]) -> str:

@@ -11,6 +11,8 @@ from turnloom.planner.reply.grounding.places import EvidencePlace
 from turnloom.planner.reply.grounding.price_units import units_in
 
 _A_PAIR = frozenset({Decimal(2)})
+_TENS = frozenset({Decimal(10), Decimal(100), Decimal(1000)})
+"""Multiples that a misplaced decimal point gives, too."""
 _MULTIPLE = re.compile(r"\S+ \* (\d+)(?: \* (\d+))?")
 
 
@@ -30,6 +32,9 @@ def may_multiply(known: KnownAmounts, place: EvidencePlace, count: Decimal) -> b
     people, nights = known.people or known.known_counts | _A_PAIR, known.nights or known.known_counts
     is_of_person = units.get("who") == "person" or is_for_one(place.path)
     is_of_night = units.get("time") == "day" or basis_at(place) == "night"
+    meant = known.counts if known.is_plain else said | known.nights | known.people
+    if count in _TENS - meant and not (is_of_person and is_of_night):
+        return False
     if not (is_of_person or is_of_night):
         some = said | known.people | known.known_counts | _A_PAIR
         both = {one * other for one, other in product(some, repeat=2) if one != other or one in known.counts}

@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from turnloom.models.runtime.yaml_text import read_yaml
 from turnloom.planner.reply.grounding.doubtful_numerals import unmistakable
 from turnloom.planner.reply.grounding.kanji_numerals import east_asian
 from turnloom.planner.reply.grounding.lexicon import months, weekdays, words
+from turnloom.planner.reply.grounding.numeral_lists import numerals
 
 _WORD = re.compile(r"[^\W\d_]+")
 _WITH_POINT = re.compile(r"-?\d+(?:\.\d+)?")
@@ -39,20 +38,6 @@ _CENTS = frozenset({"cent", _COINS})
 _SHORTEST_COMPOUND = 8
 _AND = ("\u05d5", "\u0648")
 """The Hebrew and the Arabic "and", which are written as one word with the next one."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Numerals:
-    cardinals: dict[tuple[str, ...], int]
-    ordinals: dict[tuple[str, ...], int]
-    starts: frozenset[str]
-    joints: frozenset[str]
-    points: frozenset[str]
-    """What is said between a whole number and its decimals."""
-    heads: dict[str, int]
-    """The hundreds and thousands that are written as one word with the rest."""
-    head: re.Pattern[str]
-    """The longest of them at the beginning of a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +65,7 @@ def in_digits(text: str) -> tuple[str, list[int]]:
 
 def _spelled(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield the start, the end and the digits of each number in words."""
-    known = _numerals()
+    known = numerals()
     found = list(_words(text))
     place = 0
     while place < len(found):
@@ -106,9 +91,27 @@ def _words(text: str) -> Iterator[_Word]:
     matches = list(_WORD.finditer(text))
     for place, match in enumerate(matches, 1):
         is_joined = match.start() == end + 1 and text[end] in _JOINING
-        word = unmistakable(before, match[0].lower(), matches[place][0].lower() if place < len(matches) else "")
-        yield _Word(word, match.start(), match.end(), is_joined)
+        after = matches[place][0].lower() if place < len(matches) else ""
+        word = unmistakable(before, match[0].lower(), after)
+        if _begins_after_and(before, word, after):
+            word = word[1:]
+            yield _Word(word, match.start() + 1, match.end(), is_joined=False)
+        else:
+            is_day = word in words()["numeral_weekdays"] and before in words()["before_numeral_weekdays"]
+            yield _Word("" if is_day else word, match.start(), match.end(), is_joined)
         end, before = match.end(), word
+
+
+def _begins_after_and(before: str, word: str, after: str) -> bool:
+    """Return whether a number begins behind an "and" that is written as one word with it, and goes on with none before.
+
+    It does in Hebrew's and Arabic's "an hour and twenty minutes", and in Hebrew's "and two children".
+    """
+    known = numerals()
+    if not (word.startswith(_AND) and word[1:] in known.starts):
+        return False
+    is_apart = known.parts.isdisjoint({before, before[1:]}) and after.endswith(tuple(words()["plural_endings"]))
+    return is_apart or before in words()["hours_before_and"]
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
@@ -152,7 +155,7 @@ def _cardinal(found: list[_Word], place: int) -> tuple[int, int] | None:
 
 def _decimals(found: list[_Word], place: int) -> tuple[int, str]:
     """Return the place after "point nine" and ".9"; the same place and nothing if there are no decimals."""
-    known = _numerals()
+    known = numerals()
     digits = ""
     if place < len(found) and found[place].is_joined and found[place].text in known.points:
         for word in found[place + 1 : place + 1 + _MOST_DECIMALS]:
@@ -179,13 +182,13 @@ def _half() -> re.Pattern[str]:
 
 
 def _after_joint(found: list[_Word], place: int) -> int:
-    is_joint = found[place].text in _numerals().joints
+    is_joint = found[place].text in numerals().joints
     return place + 1 if is_joint and place + 1 < len(found) and found[place + 1].is_joined else place
 
 
 def _phrase(found: list[_Word], place: int, *, is_inside: bool) -> tuple[int, int]:
     """Return the number of words of the longest part of a number here, and its value; zeros if there is none."""
-    known = _numerals()
+    known = numerals()
     row = [found[place].text]
     for word in found[place + 1 : place + _MOST_WORDS]:
         if not word.is_joined:
@@ -204,7 +207,7 @@ def _phrase(found: list[_Word], place: int, *, is_inside: bool) -> tuple[int, in
 
 def _compound(word: str) -> int:
     """Return the value of a number that is written as one word, such as "fünfhundertvierzig"; 0 if it is none."""
-    known = _numerals()
+    known = numerals()
     value = 0
     while len(word) >= _SHORTEST_COMPOUND:
         head = known.head.match(word)
@@ -217,7 +220,7 @@ def _compound(word: str) -> int:
 
 def _ordinal(found: list[_Word], place: int) -> tuple[int, int] | None:
     """Read an ordinal if a month follows it, as in "fourth of May", or a day is meant, as in "until the fourth"."""
-    known, of = _numerals(), words()["month_joints"]
+    known, of = numerals(), words()["month_joints"]
     for length in (2, 1):
         row = found[place : place + length]
         value = known.ordinals.get(tuple(word.text for word in row))
@@ -244,42 +247,6 @@ def _is_day(found: list[_Word], place: int, after: int) -> bool:
     if place < 2 or found[place - 1].text != "the" or found[place - 2].text not in words()["before_days"]:
         return False
     return after >= len(found) or not found[after].is_joined or found[after].text in words()["behind_days"]
-
-
-@lru_cache
-def _numerals() -> _Numerals:
-    loaded: dict[str, Any] = read_yaml((Path(__file__).parent / "numerals.yaml").read_text("utf-8"))
-    cardinals: dict[tuple[str, ...], int] = {}
-    ordinals: dict[tuple[str, ...], int] = {}
-    joined: dict[str, int] = {}
-    for language in loaded.values():
-        lists = (("below_hundred", 0, 1), ("hundreds", 100, 100))
-        read = {text: first + step * n for key, first, step in lists for n, text in enumerate(_listed(language, key))}
-        read |= {language["thousand"]: 1000} | language["also"]
-        read |= dict.fromkeys(_listed(language, "millions"), 1000000)
-        read |= {
-            f"{unit} {language['joint']}{ten}": more + value
-            for unit, more in language.get("units", {}).items()
-            for ten, value in language.get("tens", {}).items()
-        }
-        read.pop("-", None)
-        cardinals |= {tuple(text.split()): value for text, value in read.items() if value}
-        joined |= {text: value for text, value in read.items() if value >= 100 and " " not in text}
-        ordinals |= {tuple(text.split()): n for n, text in enumerate(_listed(language, "ordinals"), 1)}
-    joined |= {f"{unit}tausend": value * 1000 for (unit, *more), value in cardinals.items() if value < 13 and not more}
-    return _Numerals(
-        cardinals,
-        ordinals,
-        frozenset(words[0] for words in (*cardinals, *ordinals)),
-        frozenset(language["joint"] for language in loaded.values() if "joint" in language),
-        frozenset(language["point"] for language in loaded.values() if "point" in language),
-        joined,
-        re.compile("|".join(re.escape(text) for text in sorted(joined, key=len, reverse=True))),
-    )
-
-
-def _listed(language: dict[str, Any], key: str) -> list[str]:
-    return [text.strip() for text in language.get(key, "").split(",")] if key in language else []
 
 
 def number_of(text: str) -> Decimal | None:

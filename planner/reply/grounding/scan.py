@@ -20,6 +20,7 @@ from turnloom.planner.reply.grounding.counts import (
     find_counts,
     find_durations,
     find_found,
+    find_left,
     find_small,
     runs,
     small_numbers,
@@ -120,7 +121,7 @@ def claims(text: str, found: Iterable[Figure]) -> list[Figure]:
     counted = find(plain, _CLAIMS)
     rest = without(plain, [figure for figure in counted if figure.kind == "duration"])
     small, labelled = list(find_small(rest)), list(find_labelled(rest))
-    return [*counted, *labelled, *small, *find_found(plain), *find_assertions(text)]
+    return [*counted, *labelled, *small, *find_found(plain), *find_left(plain), *find_assertions(text)]
 
 
 def read_text(text: str) -> SourceText:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from turnloom.planner.reply.grounding.labels import stems
+from turnloom.planner.reply.grounding.opening_days import OpeningDays, opening_days
 from turnloom.planner.reply.grounding.places import Places
 from turnloom.planner.reply.grounding.text_facts import TextFact, facts_in
 from turnloom.planner.reply.grounding.text_policies import PoliciesOfText, policies_of
@@ -51,6 +52,11 @@ class SourceTexts:
         if self._policies is None:
             self._policies = [told for line in self._told if (told := policies_of(line)).found]
         return self._policies
+
+    @property
+    def opening_days(self) -> Sequence[OpeningDays]:
+        """The weekdays on which the texts of results close something, and the rows of days that they have."""
+        return [opening_days(line) for line in self._told]
 
     def facts(self, places: Places) -> Sequence[TextFact]:
         """Return what the texts of results tell of the things that they name. All evidence must be read by then."""

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import either, in_lower_case, words
@@ -21,7 +21,9 @@ _POINTED = re.compile(
     r"(?<![\d.,$\u20ac\u00a3-])(?P<hour>[01]?\d|2[0-3])\.(?P<minute>[0-5]\d)"
     r"(?![\d.,]\d|\d|\s?(?:%|[$\u20ac\u00a3\u20aa]|[A-Z]{3}\b|k[mgr]\b|m\b|mill|euro|dollar))"
 )
-_HEURES = re.compile(r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?h(?:\s?(?P<minute>[0-5]\d))?(?![\w])", re.IGNORECASE)
+_HEURES = re.compile(
+    r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?h(?:\s?(?P<minute>[0-5]\d))?(?![\w]|\s?min|\s\d{1,2}\s?min)", re.IGNORECASE
+)
 """A time of day as French writes it, where a word before it says that it is no duration."""
 _HEURES_RANGE = re.compile(
     r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])h(?P<minute>[0-5]\d)?(?:(?=\s?[-\u2013]\s?\d{1,2}h)|(?<=[-\u2013]\d\dh)"
@@ -189,12 +191,18 @@ def _beside_twelve() -> Iterator[tuple[re.Pattern[str], Read]]:
     for number in (5, 10, 20, 25):
         spoken_minutes.append((rf"{number} (?:minutes )?(?:past|after)", number))
         spoken_minutes.append((rf"{number} (?:minutes )?(?:to|before)", -number))
-    said = [(rf"(?:{before})\s(?:{{}})", minutes) for before, minutes in spoken_minutes]
-    said += [(rf"(?:{{}})\s{behind}(?![^\W\d_])", minutes) for behind, minutes in clock["behind_hour"].items()]
-    for pattern, minutes in said:
-        for named, hour in (("midnight", 0), ("noon", 12)):
-            found = re.compile(rf"(?<![\w.]){pattern.format(clock[named])}", re.IGNORECASE)
+    behind = rf"(?P<behind>{either(clock['behind_hour'])})(?![^\W\d_])"
+    for named, hour in (("midnight", 0), ("noon", 12)):
+        for before, minutes in spoken_minutes:
+            found = re.compile(rf"(?<![\w.])(?:{before})\s(?:{clock[named]})", re.IGNORECASE)
             yield found, _at((hour * 60 + minutes) % (24 * 60))
+        yield re.compile(rf"(?<![\w.])(?:{clock[named]})\s{behind}", re.IGNORECASE), partial(_behind_twelve, hour)
+
+
+def _behind_twelve(hour: int, match: re.Match[str]) -> tuple[Key, ...]:
+    """Read "mediodía y media"."""
+    minutes = words()["clock"]["behind_hour"][in_lower_case(match["behind"])]
+    return _at((hour * 60 + minutes) % (24 * 60))(match)
 
 
 def _at(minute: int) -> Read:
@@ -205,6 +213,7 @@ def _beside_hours(hour: str) -> tuple[tuple[re.Pattern[str], Read], ...]:
     """Return the patterns of hours with their minutes in words before or behind them."""
     clock = words()["clock"]
     minutes, behind = r"(?<![\d:.,])(?P<minute>5|10|20|25)\s", either(clock["behind_hour"])
+    written = r"(?<![\d:.,])(?P<minute>[1-9]|[12]\d)\s"
     romance = rf"(?P<opening>(?<![^\W\d_])(?:{clock['hours_before']})\s?(?<=[\s'])){hour}\s"
     halves = rf"{either(clock['arabic_parts'])}"
     said = (
@@ -213,6 +222,8 @@ def _beside_hours(hour: str) -> tuple[tuple[re.Pattern[str], Read], ...]:
     patterns: tuple[tuple[str, Read], ...] = (
         (rf"{minutes}(?:{clock['past']})\s{hour}", _with_minutes),
         (rf"{minutes}(?:{clock['to']})\s{hour}", _minutes_before),
+        (rf"{written}(?:{clock['minutes_past']})\s{hour}", _with_minutes),
+        (rf"{written}(?:{clock['minutes_to']})\s{hour}", _minutes_before),
         (rf"(?<!from ){minutes}to\s{hour}(?=\s(?:{clock['in_day']}))", _minutes_before),
         (rf"(?<=\b(?:at|by) ){minutes}to\s{hour}", _minutes_before),
         (

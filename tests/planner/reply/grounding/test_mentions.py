@@ -35,6 +35,17 @@ def test_a_number_that_counts_the_items_may_be_said() -> None:
     assert refused(OFFER.replace("three", "2"), seats) == []
 
 
+def test_an_amount_may_leave_its_currency_to_the_one_before_it() -> None:
+    """Each of both is said of the name behind it."""
+    rooms = [
+        {"name": "Gentiane", "price": 474, "currency": "CHF"},
+        {"name": "Chasseron", "price": 693, "currency": "CHF"},
+    ]
+
+    assert refused("Comptez 693 francs pour la Chasseron et 474 pour la Gentiane.", rooms) == []
+    assert refused("Comptez 693 francs pour la Gentiane et 474 pour la Chasseron.", rooms) != []
+
+
 HOTELS = {
     "currency": "EUR",
     "nights": 2,
