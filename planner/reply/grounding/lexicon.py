@@ -31,6 +31,8 @@ _MONTHS = (
 _LETTER = r"[^\W\d_\u2e80-\uffef]"
 """A letter of a script that puts blanks between words, unlike those of East Asia. A pattern that ignores case needs
 `(?-i:…)` around it: to fold the range takes a hundred times as long as the rest of a pattern."""
+_SIGN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+"""A sign of a pattern: one that is escaped, a set of characters, or any other one."""
 _SHORTEST_IN_FULL = 5
 _SAME_LETTERS = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"})
 """Letters that are equal to ASCII ones where case is ignored, whatever they are in lower case."""
@@ -40,14 +42,13 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 @lru_cache
 def words() -> dict[str, Any]:
     """Return the content of `words.yaml`."""
-    loaded: dict[str, Any] = read_yaml((Path(__file__).parent / "words.yaml").read_text("utf-8"))
-    return loaded
+    return _read("words.yaml")
 
 
 @lru_cache
 def assertion_words() -> dict[str, Any]:
     """Return the content of `assertions.yaml`, with each aspect's words for it, and against it, in one pattern."""
-    loaded: dict[str, Any] = read_yaml((Path(__file__).parent / "assertions.yaml").read_text("utf-8"))
+    loaded = _read("assertions.yaml")
     for read in (*loaded["aspects"].values(), *loaded["aspects_of_any"].values()):
         read |= {kind: "|".join(read[kind]) for kind in ("affirms", "denies")}
     return loaded
@@ -114,9 +115,8 @@ def either(texts: Iterable[str]) -> str:
 
 @cache
 def spoken(pattern: str) -> re.Pattern[str]:
-    """Return a pattern of `words.yaml` for whole words in any case. Blanks after a line's end do not count."""
-    alternatives = "|".join(_alternatives(pattern))
-    return re.compile(rf"(?-i:(?<!{_LETTER}))(?:{alternatives})(?-i:(?!{_LETTER}))", re.IGNORECASE)
+    """Return a pattern of `words.yaml` for whole words in any case."""
+    return re.compile(rf"(?-i:(?<!{_LETTER}))(?:{pattern})(?-i:(?!{_LETTER}))", re.IGNORECASE)
 
 
 def search(pattern: str, text: str) -> re.Match[str] | None:
@@ -124,14 +124,31 @@ def search(pattern: str, text: str) -> re.Match[str] | None:
     return spoken(pattern).search(text)
 
 
+def _read(name: str) -> dict[str, Any]:
+    """Return the content of a file of patterns. The blank at the end of a line of alternatives does not count."""
+    loaded: dict[str, Any] = read_yaml((Path(__file__).parent / name).read_text("utf-8"))
+    return {key: _unbroken(value) for key, value in loaded.items()}
+
+
+def _unbroken(value: Any) -> Any:
+    match value:
+        case str():
+            return "|".join(_alternatives(value))
+        case dict():
+            return {key: _unbroken(inner) for key, inner in value.items()}
+        case list():
+            return [_unbroken(inner) for inner in value]
+    return value
+
+
 def _alternatives(pattern: str) -> Iterator[str]:
     """Yield the alternatives of a pattern without the blanks at a line's end. Those within brackets stay."""
     depth, start = 0, 0
-    for place, sign in enumerate(pattern):
-        depth += (sign == "(") - (sign == ")")
-        if sign == "|" and not depth:
-            yield pattern[start:place].removesuffix(" ")
-            start = place + 1
+    for sign in _SIGN.finditer(pattern):
+        depth += (sign[0] == "(") - (sign[0] == ")")
+        if sign[0] == "|" and not depth:
+            yield pattern[start : sign.start()].removesuffix(" ")
+            start = sign.end()
     yield pattern[start:]
 
 
