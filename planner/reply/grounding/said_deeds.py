@@ -23,7 +23,7 @@ def deeds_in(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
         return
     for deed, said in words["deeds_alone"].items():
         if alone := search(said, text):
-            kind = _kind(deed, text[alone.end() :])
+            kind = _kind(deed, text, alone.end())
             yield alone.start(), alone.end(), (("deed", kind), ("stated", kind))
     is_named = False
     for deed, participles in words["deeds"].items() if search(_any_deed(), text) else ():
@@ -37,16 +37,22 @@ def deeds_in(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:
             alike = (("deed", other) for other in words["alike"].get(deed, ()))
             records: list[Key] = [] if began else [("record", deed), *alike]
             meeting = _meeting(deed, text[done.end() :])
-            kind = _kind(deed, text[done.end() :])
+            kind = _kind(deed, text, done.end())
             yield min((*began, *told)), done.end(), (("deed", kind), ("stated", kind), *records, *meeting)
             is_named = True
     if not is_named:
         yield from _acts(text)
 
 
-def _kind(deed: str, after: str) -> str:
-    """Return the deed, or that papers were sent if these follow: they are no invitation, nor a link."""
-    return "papers" if deed == "sent" and search(assertion_words()["papers"], after) else deed
+def _kind(deed: str, text: str, end: int) -> str:
+    """Return the deed, or another one that words beside it make of it.
+
+    What is booked for the time being is held. If papers follow, these were sent, and no invitation, nor a link.
+    """
+    words = assertion_words()
+    if deed == "booked" and search(words["provisional"], text):
+        return "held"
+    return "papers" if deed == "sent" and search(words["papers"], text[end:]) else deed
 
 
 def undone_in(text: str) -> Iterator[tuple[int, int, tuple[Key, ...]]]:

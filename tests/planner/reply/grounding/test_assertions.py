@@ -116,3 +116,17 @@ def test_what_is_scheduled_may_be_called_booked() -> None:
     """Other deeds may not."""
     assert refused("It's booked as a call.", {"title": "call"}, deeds=frozenset({"scheduled"})) == []
     assert refused("It's booked as a call.", {"title": "call"}, deeds=frozenset({"sent"})) != []
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I've provisionally booked the Garden Room for you.",
+        "Ich habe die Almstube vorläufig für Sie reserviert.",
+        "La chambre est réservée à titre provisoire.",
+    ],
+)
+def test_what_is_booked_for_the_time_being_is_held(reply: str) -> None:
+    """It needs a hold, and a booking is another deed."""
+    assert refused(reply, {"hold": 7}, deeds=frozenset({"held"})) == []
+    assert refused(reply, {"booking": 7}, deeds=frozenset({"paid"})) != []
