@@ -34,7 +34,8 @@ _ORDINAL = re.compile(
 _ON_WEEKDAY = re.compile(
     r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,12})(?:-feira)?,? (?:(?:the|dem|den|der|el|le|dia|día) )?"
     r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-    r"(?=[,;!?)](?!\d)|\.?(?:\s?$|\n)|\.\s|\s(?:at|a las|um|à|to|until|bis|and|und|y|o|or|oder|from|ab|starting)\b)",
+    r"(?=[,;!?)](?!\d)|\.?(?:\s?$|\n)|\.\s"
+    r"|\s(?:at|a las|al|au|um|à|e|to|tot|até|until|bis|and|und|y|o|or|oder|from|ab|starting)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 """A weekday and a day of the month, such as "Friday the 11th"."""

@@ -120,6 +120,15 @@ def test_a_weekday_of_a_date(right: str, wrong: str, words: list[str]) -> None:
     assert refused(wrong, stay) == words
 
 
+@pytest.mark.parametrize("text", ["del viernes 4 al lunes 7 de diciembre", "du vendredi 4 au lundi 7 décembre"])
+def test_the_first_day_of_a_range_may_leave_its_month_to_the_last(text: str) -> None:
+    """It is a day of the results all the same."""
+    stay = {"check_in": "2026-12-04", "check_out": "2026-12-07"}
+
+    assert refused(text, stay) == []
+    assert refused(text.replace("4", "11"), stay) != []
+
+
 def test_and_that_is_written_as_one_word_with_a_number() -> None:
     """It is no part of the number; between the parts of one number it is."""
     assert in_digits("לשני מבוגרים ושלושה ילדים")[0].endswith("3 ילדים")
