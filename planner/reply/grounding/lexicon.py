@@ -125,19 +125,20 @@ def search(pattern: str, text: str) -> re.Match[str] | None:
 
 
 def _read(name: str) -> dict[str, Any]:
-    """Return the content of a file of patterns. The blank at the end of a line of alternatives does not count."""
+    """Return the content of a file of patterns."""
     loaded: dict[str, Any] = read_yaml((Path(__file__).parent / name).read_text("utf-8"))
-    return {key: _unbroken(value) for key, value in loaded.items()}
+    return {key: unbroken(value) for key, value in loaded.items()}
 
 
-def _unbroken(value: Any) -> Any:
+def unbroken(value: Any) -> Any:
+    """Return patterns without the blanks that the ends of lines leave between alternatives."""
     match value:
         case str():
             return "|".join(_alternatives(value))
         case dict():
-            return {key: _unbroken(inner) for key, inner in value.items()}
+            return {key: unbroken(inner) for key, inner in value.items()}
         case list():
-            return [_unbroken(inner) for inner in value]
+            return [unbroken(inner) for inner in value]
     return value
 
 
