@@ -9,9 +9,10 @@ from datetime import datetime
 from decimal import Decimal
 
 from turnloom.planner.reply.grounding.context import Context
-from turnloom.planner.reply.grounding.fields import parts_of
+from turnloom.planner.reply.grounding.fields import is_of_field
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import search, spoken, words
+from turnloom.planner.reply.grounding.sentences import Sentence
 
 _NEAR = 48
 """Most characters between the words and the time."""
@@ -22,23 +23,27 @@ _MINUTE, _HOUR = 60, 60
 
 def misexpired(context: Context, claimed: Iterable[Figure]) -> Iterator[Figure]:
     """Yield the first time, or length of time, behind each such word, if nothing of the results ends then."""
-    sentence = context.sentence
+    sentence, now = context.sentence, context.evidence.now
     found = list(spoken(words()["date_roles"]["expire"]).finditer(sentence.whole, sentence.start, sentence.end))
-    is_told = found and not (sentence.is_question or sentence.says("greenwich"))
-    ends = _ends(context) if is_told else set()
-    now = context.evidence.now
+    if not found or sentence.is_question or sentence.says("greenwich"):
+        return
+    ends = _ends(context)
     moments = [one for one in context.evidence.places.moments if _time_of(one.astimezone(now.tzinfo)) in ends]
     left = [Decimal(round((one - now).total_seconds() / _MINUTE)) for one in moments]
     times = [one for one in (*sentence.figures, *claimed) if one.kind in ("time", "duration")] if moments else []
     for match in found:
         behind = [one for one in times if match.end() <= one.start <= match.end() + _NEAR]
         first = min(behind, key=lambda one: one.start, default=None)
-        between = sentence.whole[match.end() : first.start] if first else ""
-        is_rough = first is None or sentence.rounding(first) or any(search(soon, between) for soon in _soon())
-        if first is None or is_rough or _BREAK.search(between):
+        if first is None or _is_rough(first, sentence.whole[match.end() : first.start], sentence):
             continue
         if ends.isdisjoint(first.keys) and not any(_lasts(key, minutes) for key in first.keys for minutes in left):
             yield first
+
+
+def _is_rough(figure: Figure, between: str, sentence: Sentence) -> bool:
+    """Return whether a time is rounded, or does not belong to the words before it, with some others between."""
+    is_soon = any(search(soon, between) for soon in words()["soon"].values())
+    return is_soon or sentence.rounding(figure) is not None or _BREAK.search(between) is not None
 
 
 def _lasts(key: Key, minutes: Decimal) -> bool:
@@ -51,16 +56,12 @@ def _lasts(key: Key, minutes: Decimal) -> bool:
 
 def _ends(context: Context) -> set[Key]:
     """Return the times at which something of the results ends."""
-    fields = set(words()["date_role_fields"]["expire"])
+    fields = words()["date_role_fields"]["expire"]
     return {
         key
         for key, found in context.evidence.places.by_key.items()
-        if key[0] == "time" and any(not fields.isdisjoint(parts_of(place.path.rpartition(".")[2])) for place in found)
+        if key[0] == "time" and any(is_of_field(place.path, fields) for place in found)
     }
-
-
-def _soon() -> Iterable[str]:
-    return words()["soon"].values()  # type: ignore[no-any-return]
 
 
 def _time_of(moment: datetime) -> Key:

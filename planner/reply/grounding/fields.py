@@ -90,6 +90,11 @@ class FieldName:
         return replace(self, units=outer.units, is_count=outer.is_count, is_plain=outer.is_plain, is_money=False)
 
 
+def is_of_field(path: str, names: Iterable[str]) -> bool:
+    """Return whether a word of the last field's name of a path is one of some names."""
+    return not set(names).isdisjoint(parts_of(path.rpartition(".")[2]))
+
+
 @lru_cache(maxsize=2048)
 def parts_of(key: str) -> tuple[str, ...]:
     """Return the words in the name of a field, in lower case."""

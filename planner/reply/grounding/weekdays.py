@@ -9,9 +9,8 @@ from turnloom.planner.reply.grounding.lexicon import weekdays, words
 _WEEKDAY = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,})(?![^\W\d_])")
 """A word that may be a weekday; the short forms are other words too."""
 _WEEKDAYS = re.compile(r"(?<![^\W\d_])(?P<first>[^\W\d_]{2,9})\.?\s?[-\u2013]\s?(?P<last>[^\W\d_]{3,9})(?![^\W\d_])")
-_HEBREW = ("שני", "שלישי", "רביעי", "חמישי", "שישי", "שבת", "ראשון")
-_BEHIND_DAY = re.compile(r"(?<=יום )(?P<word>ראשון|שני|שלישי)(?!\w)")
-"""A Hebrew weekday that is an ordinal, too."""
+_BEHIND_DAY = re.compile(r"(?<=יום )שני(?!\w)")
+"""Monday in Hebrew, which is a number without the word for day before it."""
 _ARTICLE = re.compile(r"(?<![^\W\d_])(?:la|una|las|su|tu|cada|mi)\s$", re.IGNORECASE)
 """What makes "segunda" the second one, in Spanish, and no Monday, in Portuguese."""
 _LONGEST_ARTICLE = 6
@@ -26,7 +25,7 @@ def find_weekdays(text: str) -> Iterator[Figure]:
             days = tuple(("on", (first + n) % 7) for n in range((last - first) % 7 + 1))
             yield Figure("weekday", match.start(), match.end(), days)
     for match in _BEHIND_DAY.finditer(text):
-        yield Figure("weekday", *match.span("word"), (("on", _HEBREW.index(match["word"])),))
+        yield Figure("weekday", match.start(), match.end(), tuple(("on", number) for number in weekdays()[match[0]]))
     for match in _WEEKDAY.finditer(text):
         word = match["word"].lower()
         numbers = next((known for form in _forms(word) if (known := weekdays().get(form))), None)

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from babel import Locale
 
 from turnloom.planner.reply.grounding.element_names import strings
-from turnloom.planner.reply.grounding.fields import parts_of
+from turnloom.planner.reply.grounding.fields import is_of_field
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import either, in_lower_case, spoken, words
 
@@ -85,7 +85,7 @@ def on_clocks(found: Sequence[Figure], moment: str, path: str) -> Sequence[Figur
     When an offer expires is told by the user's clock: if it ends in Z, it is on no clock but that of Greenwich.
     Elsewhere Z may be the zone of a place, such as Lisbon.
     """
-    if not moment.endswith("Z") or set(words()["expiry_fields"]).isdisjoint(parts_of(path.rpartition(".")[2])):
+    if not (moment.endswith("Z") and is_of_field(path, words()["expiry_fields"])):
         return found
     return [replace(one, keys=in_greenwich(one.keys)) if one.kind == "time" else one for one in found]
 
