@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from turnloom.models.contracts.base import Contract
-from turnloom.models.runtime.yaml_text import read_yaml
+from turnloom.models.runtime.yaml_text import map_texts, read_yaml
 from turnloom.planner.profile_files import profile_files
 
 
@@ -109,17 +109,6 @@ class AnswerRule(Contract):
     """The attribute that the answer gives to the subject of the question."""
 
 
-def _written_out(value: Any, parts: dict[str, str]) -> Any:
-    match value:
-        case str():
-            return _PART.sub(lambda part: parts[part[1]], value)
-        case list():
-            return [_written_out(inner, parts) for inner in value]
-        case dict():
-            return {name: _written_out(inner, parts) for name, inner in value.items()}
-    return value
-
-
 class Domain(Contract):
     """The offline model's rules for one subject. `parts` in its file are pieces of its patterns."""
 
@@ -167,8 +156,9 @@ class Domain(Contract):
     @classmethod
     def write_parts_out(cls, read: dict[str, Any]) -> Any:
         """Put the pieces in the place of `(?&name)`."""
+        parts = read.get("parts", {})
         rest = {name: value for name, value in read.items() if name != "parts"}
-        return _written_out(rest, read["parts"]) if "parts" in read else read
+        return map_texts(rest, lambda text: _PART.sub(lambda part: parts[part[1]], text)) if parts else read
 
     @property
     def usual(self) -> set[str]:

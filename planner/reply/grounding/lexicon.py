@@ -12,7 +12,7 @@ from typing import Any
 from babel import Locale
 from dateparser.languages import default_loader
 
-from turnloom.models.runtime.yaml_text import read_yaml
+from turnloom.models.runtime.yaml_text import map_texts, read_yaml
 
 _MONTHS = (
     "january",
@@ -126,20 +126,13 @@ def search(pattern: str, text: str) -> re.Match[str] | None:
 
 def _read(name: str) -> dict[str, Any]:
     """Return the content of a file of patterns."""
-    loaded: dict[str, Any] = read_yaml((Path(__file__).parent / name).read_text("utf-8"))
-    return {key: unbroken(value) for key, value in loaded.items()}
+    loaded: dict[str, Any] = map_texts(read_yaml((Path(__file__).parent / name).read_text("utf-8")), unbroken)
+    return loaded
 
 
-def unbroken(value: Any) -> Any:
-    """Return patterns without the blanks that the ends of lines leave between alternatives."""
-    match value:
-        case str():
-            return "|".join(_alternatives(value))
-        case dict():
-            return {key: unbroken(inner) for key, inner in value.items()}
-        case list():
-            return [unbroken(inner) for inner in value]
-    return value
+def unbroken(pattern: str) -> str:
+    """Return a pattern without the blanks that the ends of lines leave between alternatives."""
+    return "|".join(_alternatives(pattern))
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
