@@ -4,13 +4,13 @@
 #   SHORT=1             with `bench`, `chaos`: take only a few minutes
 #   PLACEMENT=dense     with `chaos`: lay the steps on workers this way, instead of `spread`
 #   PEERS=1             with `bench`: compare with LangGraph, DBOS and hand-written Celery; .venv-peers gets two of them
-#   JOBS=3              with `test`: processes that share the tests
+#   JOBS=4              with `test`: processes that share the tests
 #   ARGS=…              with `test`, `up`, `demo`, `chaos`, `bench`: further arguments
 
 VENV ?= .venv
 # What .venv was made with makes it again, for example after a change of the requirements.
 PYTHON ?= $(or $(shell p=$$(sed -n 's/^executable = //p' $(VENV)/pyvenv.cfg 2>/dev/null) && test -x "$$p" && echo "$$p"),python3)
-JOBS ?= 3
+JOBS ?= 4
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS_VENV := $(CURDIR)/.venv-peers

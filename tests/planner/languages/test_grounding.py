@@ -11,8 +11,8 @@ from turnloom.planner.draft.samples import samples
 from turnloom.planner.languages.language import Language
 from turnloom.planner.reply.grounding import Evidence, ResultOrigin, check
 
-_MANY = 37
-"""More than a template lists."""
+_MANY = 23
+"""More than a template lists: the longest lists twenty."""
 CHECKED = [name for name in TEMPLATES if "/apologies/" not in name]
 """An apology is not checked: it holds no result."""
 TAGS = [*SPOKEN, "en", "en-US", "de-CH", "ar-EG", "tr"]
@@ -34,7 +34,7 @@ def test_a_templates_figures_have_their_sources(tag: str) -> None:
     assert refused == []
 
 
-@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize("tag", [*SPOKEN, "en", "tr"])
 def test_how_many_a_template_leaves_out_is_its_own_count(tag: str) -> None:
     """Results list more than a reply does, and the template says how many, in words that the check need not know."""
     language = spoken(tag)
@@ -43,7 +43,8 @@ def test_how_many_a_template_leaves_out_is_its_own_count(tag: str) -> None:
         (name, *found)
         for name in CHECKED
         for inputs in samples(name, PROMPTS.get(name).inputs)
-        for found in _refused(name, _lengthened(inputs), language)
+        if (longer := _lengthened(inputs)) != inputs
+        for found in _refused(name, longer, language)
     ]
 
     assert refused == []
