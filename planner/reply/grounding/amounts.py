@@ -136,10 +136,11 @@ def parse_amount(written: str, codes: frozenset[str] | None = None) -> tuple[Dec
     head, _, tail = plain.partition(mark)
     if len(tail) != 3 or len(head) > 3 or head == "0":
         return (_decimal(plain, mark),)
-    if codes is not None and codes.isdisjoint(words()["three_decimals"]):
+    precise_codes = frozenset(words()["three_decimals"])
+    if codes is not None and codes.isdisjoint(precise_codes):
         return (_decimal(plain, None),)
     grouped, precise = _decimal(plain, None), _decimal(plain, mark)
-    return (grouped, precise) if codes is None else (precise, grouped)
+    return (precise, grouped) if codes is not None and codes <= precise_codes else (grouped, precise)
 
 
 def _decimal(plain: str, mark: str | None) -> Decimal:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from itertools import combinations, permutations, product
+from itertools import chain, combinations, permutations, product
 
 from turnloom.planner.reply.grounding.bills import billed
 from turnloom.planner.reply.grounding.composition import (
@@ -25,6 +25,7 @@ from turnloom.planner.reply.grounding.known_amounts import Derived, KnownAmounts
 from turnloom.planner.reply.grounding.multiples import is_unexplained, may_multiply
 from turnloom.planner.reply.grounding.paths import basis_at, basis_of, is_for_one
 from turnloom.planner.reply.grounding.places import UNSTATED, Operand
+from turnloom.planner.reply.grounding.price_units import units_in
 from turnloom.planner.reply.grounding.remainders import left_of, there_and_back
 from turnloom.planner.reply.grounding.sentences import Direction
 from turnloom.planner.reply.grounding.text_arithmetic import in_texts, of_group
@@ -136,6 +137,7 @@ def _digits(value: Decimal) -> int:
 def _candidates(known: KnownAmounts, *, is_precise: bool) -> Iterator[Derived]:
     """Yield what follows from known amounts. A figure with cents is seldom hit by chance, so any two may make it."""
     yield from _scaled(known)
+    yield from known.bills if not known.is_for_one else ()
     yield from _percentages(known)
     yield from there_and_back(known)
     yield from left_of(known)
@@ -158,6 +160,8 @@ def _candidates(known: KnownAmounts, *, is_precise: bool) -> Iterator[Derived]:
             if known.may_differ(first, second):
                 yield replace(_joined(first, second, "-", abs(first.value - second.value)), may_be_rounded=True)
     yield from _sums(known)
+    if known.is_addition:
+        yield from _with_nightly(known)
     yield from in_texts(known)
 
 
@@ -253,6 +257,16 @@ def _sums_with_multiples(known: KnownAmounts) -> Iterator[Derived]:
             for count in (*counts, *nights) if first is not second else ():
                 path = f"{first.place.path} + {second.place.path} * {count}"
                 yield Derived(first.value + second.value * count, path, first.place)
+
+
+def _with_nightly(known: KnownAmounts) -> Iterator[Derived]:
+    """Yield what a stay of the text costs with what a longer text asks for each night of a thing that is named."""
+    extras = [one for one in chain(*known.things) if one.code and units_in(one.place.behind).get("time") == "day"]
+    for stay, extra, nights in product(known.told if extras else (), extras, known.nights):
+        whole = stay.value * nights if stay.place.path.endswith(f" / {nights}") else stay.value
+        if basis_of(stay.place.path.partition(" ")[0]) == "total":
+            path = f"{stay.place.path} + {extra.place.path} * {nights}"
+            yield Derived(whole + extra.value * nights, path, stay.place)
 
 
 def _joined(first: Operand, second: Operand, sign: str, value: Decimal) -> Derived:

@@ -6,6 +6,7 @@ The words are in `assertions.yaml`. A clause is read alone; one that names no to
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from turnloom.planner.reply.grounding import lexicon
@@ -46,10 +47,19 @@ def find_assertions(text: str) -> Iterator[Figure]:
 
 def statements(clause: str) -> Iterator[tuple[int, str]]:
     """Yield the parts of a clause that each have a verb, with their places: "it is big | and does not cost extra"."""
-    start = 0
-    for end in [*(match.start() for match in _search_all(assertion_words()["next_verb"], clause)), len(clause)]:
+    cuts = {found.start() for found in _search_all(assertion_words()["next_verb"], clause)}
+    cuts |= {found.start() for found in _denied_next().finditer(clause)}
+    for start, end in pairwise([0, *sorted(cuts), len(clause)]):
         yield start, clause[start:end]
-        start = end
+
+
+@lru_cache
+def _denied_next() -> re.Pattern[str]:
+    """Return the pattern of "but" before what is denied: "they can be exchanged, but are not refunded"."""
+    said = assertion_words()
+    return re.compile(
+        rf"(?<![^\W\d_])(?:{said['contrasts']})\s(?=(?:\w+\s){{0,2}}(?:{said['negations']})(?![^\W\d_]))", re.IGNORECASE
+    )
 
 
 def _at(start: int, kind: Kind, found: Iterable[tuple[int, int, tuple[Key, ...]]]) -> Iterator[Figure]:

@@ -8,15 +8,25 @@ from decimal import Decimal
 from turnloom.models.contracts.turn import Source
 from turnloom.planner.reply.grounding.codes import unknown_codes
 from turnloom.planner.reply.grounding.comparisons import miscompared
-from turnloom.planner.reply.grounding.consistency import itemised, not_apart, not_together, of_other_nights, unrelated
+from turnloom.planner.reply.grounding.consistency import (
+    itemised,
+    not_apart,
+    not_itemised,
+    not_together,
+    of_other_nights,
+    unrelated,
+)
 from turnloom.planner.reply.grounding.context import Context, Reason
 from turnloom.planner.reply.grounding.contradictions import contradiction
 from turnloom.planner.reply.grounding.count_bindings import misrated
 from turnloom.planner.reply.grounding.date_roles import out_of_role
+from turnloom.planner.reply.grounding.days_of_month import days_of_month
+from turnloom.planner.reply.grounding.equations import unequal
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.expiry_times import misexpired
 from turnloom.planner.reply.grounding.figures import Figure, folded, visible
 from turnloom.planner.reply.grounding.forecasts import misforecast
+from turnloom.planner.reply.grounding.known_counts import in_celsius
 from turnloom.planner.reply.grounding.mentions import (
     Mention,
     dated,
@@ -35,9 +45,10 @@ from turnloom.planner.reply.grounding.proper_names import altered_names
 from turnloom.planner.reply.grounding.relative_days import in_words, miscounted, misdated, misnamed
 from turnloom.planner.reply.grounding.scan import claims, figures
 from turnloom.planner.reply.grounding.sentences import Sentence, sentences
-from turnloom.planner.reply.grounding.support import IDIOM, code_of, support, value_of
+from turnloom.planner.reply.grounding.support import IDIOM, support
 from turnloom.planner.reply.grounding.time_ranges import of_two_things
 from turnloom.planner.reply.grounding.user_limits import against_limit
+from turnloom.planner.reply.grounding.values import code_of, value_of
 from turnloom.planner.reply.grounding.weekday_dates import misnamed_weekdays
 
 STALE_S = 600
@@ -141,7 +152,8 @@ def check(text: str, evidence: Evidence) -> Grounding:
 def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePlace | Reason]]:
     """Yield each figure of a text with its source or a reason, and each claim that contradicts the evidence."""
     read = figures(text)
-    found, claimed = (outside_names(some, text, evidence.places) for some in (read, claims(text, read)))
+    said = [in_celsius(claim, evidence.places) for claim in claims(text, read)]
+    found, claimed = (outside_names(some, text, evidence.places) for some in (read, said))
     told: deque[Operand] = deque(maxlen=_MOST_TOLD)
     tries = iter(range(1, _MOST_TRIES))
     named: list[Mention] = []
@@ -156,16 +168,12 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
         inside = [claim for claim in claimed if sentence.start <= claim.start < sentence.end]
         lengths, nights = _stated_of(inside, ("duration",)), _stated_of(inside, ("count", "night"))
         relative = list(in_words(sentence, evidence.now.date()))
-        days = [one for one in (*sentence.figures, *inside, *relative) if one.kind in ("date", "weekday")]
-        dates, weekdays = (
-            dated(sorted(days, key=lambda day: day.start), evidence.places),
-            [one for one in inside if one.kind == "weekday"],
-        )
-        here = mentions(sentence, evidence.places) or of_columns(sentence, evidence.places)
-        named = here or named
-        above = lists_of(here) if not sentence.is_item else above | lists_of(here)
+        dates = _days_in(sentence, inside, relative, evidence.places)
+        named = (here := mentions(sentence, evidence.places) or of_columns(sentence, evidence.places)) or named
+        above = above | lists_of(dates) | lists_of(here) if sentence.is_item else lists_of(here)
+        days = [one for one in inside if one.kind == "weekday"]
         context = Context(
-            sentence, evidence, here, told, tries, lengths | stated, named, nights, dates, weekdays, above, listed
+            sentence, evidence, here, told, tries, lengths | stated, named, nights, dates, days, above, listed
         )
         stated = lengths
         derived: dict[int, str] = {}
@@ -178,14 +186,23 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
         listed.extend(offers_named(sentence, here, evidence.places))
 
 
+def _days_in(sentence: Sentence, inside: Sequence[Figure], relative: Sequence[Figure], places: Places) -> list[Mention]:
+    """Return the days of a sentence that name elements of lists, however they are said."""
+    counted = [claim for claim in inside if claim.kind not in ("small", "label")]
+    numbered = days_of_month(sentence, [*sentence.figures, *counted], places)
+    days = [one for one in (*sentence.figures, *inside, *relative, *numbered) if one.kind in ("date", "weekday")]
+    return dated(sorted(days, key=lambda day: day.start), places)
+
+
 def _traced(context: Context, totals: _Totals) -> Iterator[tuple[Figure, EvidencePlace | Reason]]:
     """Yield the figures of a sentence with their sources. Some totals have their parts as the source."""
     for figure in context.sentence.figures:
         place = support(figure, context)
         is_total = place in ("no_source", "other") and figure.start in totals.parts
+        is_total = is_total and not context.sentence.is_for_one(figure)
         place = EvidencePlace("agent", totals.parts[figure.start]) if is_total else place
         yield figure, place
-        value = value_of(figure)
+        value = value_of(figure, context.evidence.places)
         if isinstance(place, EvidencePlace) and value is not None and place.path:
             known = totals.untold if is_total else context.told
             code = code_of(figure, context.evidence.places) or _code_at(place, context.evidence.places)
@@ -215,9 +232,11 @@ def _inconsistent(context: Context, claimed: Sequence[Figure], relative: Sequenc
     known = context.evidence.places.operands.values()
     yield from unpaired(context.sentence, context.named)
     yield from unrelated(context.sentence)
-    yield from not_apart(context.sentence, known)
+    yield from not_apart(context.sentence, known, context.evidence.places.nights())
     yield from of_other_nights(context.sentence, context.nights)
     yield from not_together(context.sentence, known)
+    yield from not_itemised(context.sentence, known)
+    yield from unequal(context.sentence)
     yield from miscompared(context)
     yield from against_limit(context)
     yield from misrated(context, claimed)
@@ -248,7 +267,7 @@ def _stated_of(inside: Iterable[Figure], form: tuple[str, ...]) -> set[Decimal]:
 
 
 def _stated(figure: Figure, evidence: Evidence) -> Iterator[Operand]:
-    value = value_of(figure)
+    value = value_of(figure, evidence.places)
     places = evidence.places.of(figure.keys) if value is not None else []
     if places and value is not None:
         yield Operand(value, code_of(figure, evidence.places), places[0])

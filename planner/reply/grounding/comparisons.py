@@ -11,10 +11,12 @@ from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.mentions import is_in
 from turnloom.planner.reply.grounding.places import Element, Operand, Places
 from turnloom.planner.reply.grounding.sentences import Sentence
-from turnloom.planner.reply.grounding.support import value_of
+from turnloom.planner.reply.grounding.values import value_of
 
 _SUPERLATIVE = re.compile(r"(?<!\w)(?:le|la|les|el|lo|los|las|il|i|the)\s$", re.IGNORECASE)
 _BOUND = re.compile(r"\s(?:than|als|de|que|di|dan|do)\s[€$£₪]?\d", re.IGNORECASE)
+_SAVED = re.compile(r"\bsav(?:e|es|ing)\s(?:you\s)?\S{1,12}\s$", re.IGNORECASE)
+"""What "over" may follow and say less: "save $147 over the other room"."""
 _BEHIND = 16
 """Most characters between an amount and the word that compares it, as in "11 € am Tag weniger"."""
 
@@ -108,6 +110,7 @@ def _words(sentence: Sentence) -> Iterator[tuple[re.Match[str], bool]]:
             if not _SUPERLATIVE.search(sentence.whole, sentence.start, word.start()):
                 yield word, kind == "less"
         for word in spoken(said["of_anything"]).finditer(sentence.whole, sentence.start, sentence.end):
-            is_bound = _BOUND.match(sentence.whole, word.end())  # "or less than 200"
+            # "Or less than 200", and "save 147 over".
+            is_bound = _BOUND.match(sentence.whole, word.end()) or _SAVED.search(sentence.whole[: word.start()])
             if not is_bound and any(0 < word.start() - end <= _BEHIND for end in amounts):
                 yield word, kind == "less"

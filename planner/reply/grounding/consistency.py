@@ -8,13 +8,14 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import combinations, pairwise, takewhile
+from math import prod
 
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.mentions import is_one_statement
 from turnloom.planner.reply.grounding.places import Operand
 from turnloom.planner.reply.grounding.sentences import Sentence
-from turnloom.planner.reply.grounding.support import code_of, value_of
+from turnloom.planner.reply.grounding.values import code_of, value_of
 
 _MOST = 60
 _NEAR, _NEAR_WHOLE = Decimal("0.006"), Decimal("0.51")
@@ -23,10 +24,14 @@ _ROUNDED = Decimal("0.04")
 _FARTHEST = 60
 _AROUND, _CLOSE = 24, 20
 _FEWEST_SUMMED, _MOST_SUMMED = 3, 6
-_MOST_PARTS = 12
-_COUNTED = re.compile(r"(?<![\d.,:])(?P<count>[1-9]\d?)(?: [^\W\d_]{2,16}){1,3} $")
+_FEWEST_PARTS, _MOST_PARTS = 2, 12
+_COLON = re.compile(r" ?[:\uff1a]")
+_COUNTED = re.compile(r"(?<![\d.,:])(?P<count>[1-9]\d?)(?: [^\W\d_]{1,16}){1,3} $")
 """The number of things before what one of them costs."""
-_NEXT_AMOUNT = re.compile(r"\s*(?:(?:an?|the)\s)?[^\w\s]?\d")
+_FACTOR = re.compile(r"\d+")
+_FACTORS_BEFORE = re.compile(r"(?:(?<![\d.,:])\d{1,2}(?: ?[^\W\d_]{1,16})? ?[\u00d7x*\u00b7] ?){1,3}$")
+_FACTORS_BEHIND = re.compile(r"(?: ?[\u00d7x*\u00b7] ?\d{1,2}(?![\d.,:]\d)(?: ?[^\W\d_]{1,16})?){1,3}")
+_NEXT_AMOUNT = re.compile(r"\s*(?:(?:an?|the)\s)?(?:[^\w\s]|[A-Z]{3}\s)?\d")
 """What makes "plus" an addition, as in "€45 plus a €25 fee"."""
 
 
@@ -50,10 +55,10 @@ def unrelated(sentence: Sentence) -> Iterator[Figure]:
             yield second
 
 
-def not_apart(sentence: Sentence, known: Collection[Operand]) -> Iterator[Figure]:
+def not_apart(sentence: Sentence, known: Collection[Operand], nights: Collection[Decimal]) -> Iterator[Figure]:
     """Yield the one of three amounts of a sentence that should be the difference of the others, and is not.
 
-    One of the others may be compared with an amount that the user has named.
+    One of the others, for a night or for all nights of a stay, may be compared with an amount that the user has named.
     """
     money = [figure for figure in sentence.figures if figure.kind == "money"]
     if len(money) != 3 or len({code_of(figure) for figure in money}) > 1:
@@ -68,7 +73,8 @@ def not_apart(sentence: Sentence, known: Collection[Operand]) -> Iterator[Figure
         others = [_value(figure) for figure in money if figure is not compared[0]]
         if max(others) % min(others) == 0:
             return  # one price, and the share of a person
-        apart = {abs(value - limit) for value in (*others, sum(others)) for limit in limits}
+        stays = [value * count for value in others for count in nights]
+        apart = {abs(value - limit) for value in (*others, *stays, sum(others)) for limit in limits}
         yield from compared if _value(compared[0]) not in apart else ()
 
 
@@ -111,6 +117,24 @@ def not_together(sentence: Sentence, known: Collection[Operand]) -> Iterator[Fig
                 _is_times(value - more, one) for more in sourced for one in (*computed, *sums)
             ):
                 yield figure
+
+
+def not_itemised(sentence: Sentence, known: Collection[Operand]) -> Iterator[Figure]:
+    """Yield an amount before a colon that no result has, and that the amounts behind the colon do not add up to."""
+    money = [figure for figure in sentence.figures if figure.kind == "money"]
+    for place, figure in enumerate(money):
+        parts = money[place + 1 :]
+        if len(parts) < _FEWEST_PARTS or not _COLON.match(sentence.whole, figure.end) or sentence.says("differences"):
+            continue
+        if "," in sentence.whole[figure.end : parts[0].start]:
+            continue  # not all of the parts have an amount of their own
+        values, total = [_value(part) for part in parts], _value(figure)
+        is_known = any(one.value == total and one.code for one in known)
+        if is_known or sentence.rounding(figure) is not None or max(values) >= total:
+            continue
+        is_sum = _adding_up(figure, parts) or _adding_up(figure, parts, sentence.whole)
+        if not (is_sum or _is_times(total, sum(values, Decimal()))):
+            yield figure
 
 
 def itemised(found: Sequence[Sentence]) -> dict[int, str]:
@@ -161,8 +185,7 @@ def _adding_up(figure: Figure, parts: Sequence[Figure], text: str = "") -> str:
     left, terms = _value(figure), []
     for part in parts[:_MOST_PARTS]:
         value = _value(part)
-        counted = _COUNTED.search(text, max(0, part.start - _AROUND), part.start)
-        times = int(counted["count"]) if counted else 1
+        times = _times_of(part, parts, text)
         left -= value * times
         terms.append(f"{value} * {times}" if times > 1 else f"{value}")
         if left < 0 or code_of(part) not in (None, code_of(figure)) or not value:
@@ -170,6 +193,19 @@ def _adding_up(figure: Figure, parts: Sequence[Figure], text: str = "") -> str:
         if left == 0 and len(terms) > 1:
             return " + ".join(terms)
     return ""
+
+
+def _times_of(part: Figure, parts: Sequence[Figure], text: str) -> int:
+    """Return how often an amount counts, as the text around it says: "2 adults at 720", "2 * 5 * 2.80", "24 x 3"."""
+    begin = max((0, part.start - _AROUND, *(one.end for one in parts if one.end <= part.start)))
+    if counted := _COUNTED.search(text, begin, part.start):
+        return int(counted["count"])
+    before = text[begin : part.start].rstrip()
+    for times, said in words()["multiplied"].items():
+        if any(found.end() == len(before) for found in spoken(said).finditer(before)):
+            return int(times)
+    factors = [_FACTORS_BEFORE.search(text, begin, part.start), _FACTORS_BEHIND.match(text, part.end)]
+    return prod(int(factor) for found in factors if found for factor in _FACTOR.findall(found[0]))
 
 
 def _parts(values: list[Decimal]) -> list[Decimal]:

@@ -60,6 +60,16 @@ class Context:
             return frozenset()
         return elements_of(figure, self.sentence, self.named) if self.named else self.of_topic()
 
+    def numbered(self, figure: Figure) -> frozenset[Element]:
+        """Return the elements that have the number of a flight which a figure is said of, unless others are named."""
+        numbers = [one for one in self.sentence.figures if one.kind == "identifier"]
+        known = dated(numbers, self.evidence.places) if numbers else []
+        found = elements_of(figure, self.sentence, known) if known else frozenset[Element]()
+        named = elements_of(figure, self.sentence, self.named) if found and self.named else found
+        before = [one for one in self.named if one.end <= figure.start and figure.kind not in BOUND]
+        is_other = not found & named or any(found.isdisjoint(one.elements) for one in before[-1:])
+        return frozenset() if is_other else found
+
     def at(self, figure: Figure) -> frozenset[Element]:
         """Return the elements that have the only time beside an amount that is the only one of its sentence."""
         if figure.kind != "money":
@@ -77,5 +87,5 @@ class Context:
 
     def basis(self, figure: Figure) -> Basis | None:
         """Return what an amount is said to be for, unless all is for one night."""
-        nights = self.evidence.places.values("count", "night")
+        nights = self.evidence.places.nights()
         return None if figure.kind != "money" or nights == {_ONE} else self.sentence.basis(figure)

@@ -146,6 +146,8 @@ def _said_of(claim: Figure, context: Context) -> Iterator[frozenset[Element]]:
     start, end = context.sentence.clause(claim.start)
     if not context.named:
         yield context.of_topic()
+    if claim.kind == "duration":
+        yield context.numbered(claim)
     within = [mention for mention in context.named if claim.start <= mention.start < claim.end]
     days = [day for day in context.days if start <= day.start < end]
     for named in (within or _named_near(claim, context), days):

@@ -278,7 +278,8 @@ def _patterns() -> _Patterns:
     day = rf"{number}\.?"
     verb = rf"(?!(?-i:may)\s(?!(?:{either(lexicon['behind_dates'])})\b)[a-z])"  # "children from 8 may play"
     days = rf"{day}(?:(?:,\s?{day}){{0,4}}\s?(?:{joint}|{list_joint})\s?{day}){{0,6}}"
-    days_after = rf"{number}(?:\s?(?:{joint})\s?{number}(?!\s?[^\W\d_]|[:.]\d))*(?:\s(?:and|&)\s{number}(?!\s?\w))?"
+    end = r"(?!\s?[^\W\d_]|[.,:]\d)"
+    days_after = rf"{number}(?:\s?(?:{joint})\s?{number}{end})*(?:\s(?:and|&)\s{number}{end})?"
     return _Patterns(
         day_first=re.compile(
             rf"(?<![\d.,/:])(?P<days>{days})[\s-]?(?:(?:{of})\s|d')?{verb}"

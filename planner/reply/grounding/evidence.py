@@ -265,8 +265,7 @@ class Evidence:
             self._put(key, path, scope)
         for value in read.bare if scope.is_prose and not scope.is_said else ():
             self._put(("bare", value), path, scope)
-        if scope.is_prose:
-            self.places.learn_text(self._origin.step, path, plain, found)
+        self.places.learn_text(self._origin.step, path, plain, found, is_long=scope.is_prose)
         for figure in found:
             behind = plain[figure.end : figure.end + price_units.LONGEST] if figure.kind == "money" else ""
             near = scope.changed(about=scope.about | stems(beside(plain, figure.start, figure.end)), behind=behind)

@@ -14,7 +14,8 @@ _UNITS = {"十": 10, "百": 100, "千": 1000}
 _TEN_THOUSAND = "万"
 _WORDED = re.compile(
     rf"(?<![{''.join(_DIGITS)}十百千万\d])(?P<number>[{''.join(_DIGITS)}十百千万]{{1,9}})"
-    r"(?=円|元|ドル|ユーロ|バーツ|ポンド|ウォン|人|名|泊|室|つ星|時|メートル|度|平方)"
+    r"(?=円|元|ドル|ユーロ|バーツ|ポンド|ウォン|人|名|泊|室|つ星|時|(?<=時[一二三四五六七八九十]|[二三四五六]十|十[一二三四五六七八九])分"
+    r"|メートル|度|平方)"
 )
 """A number in signs before a currency or another word for what it counts."""
 

@@ -71,6 +71,8 @@ class KnownAmounts:
     """How many may share a price: the adults, or all."""
     is_for_one: bool = False
     """Whether the words beside the figure say that it is for one person."""
+    bills: Sequence["Derived"] = ()
+    """What the user's party pays by the fares of texts."""
     strange: Sequence[Operand] = ()
     """The amounts of other elements than the figure is said of: it is no multiple and no share of them."""
 
@@ -78,6 +80,11 @@ class KnownAmounts:
     def compares(self) -> bool:
         """Whether the sentence may say how far something is from another amount, or from one of the user's."""
         return self.is_difference or self.is_of_limit
+
+    @property
+    def is_of_group(self) -> bool:
+        """Whether the figure may be what several people pay together."""
+        return not self.is_for_one and (self.is_sum or self.is_of_people or any(count > 1 for count in self.counts))
 
     def may_differ(self, first: Operand, second: Operand) -> bool:
         """Return whether the sentence may say how far two amounts are apart."""

@@ -1,28 +1,45 @@
 """Known counts: the numbers of a unit, or behind a word, that the evidence has, and what follows from them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 
 from turnloom.planner.reply.grounding.context import Context
-from turnloom.planner.reply.grounding.figures import Key
+from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.mentions import fits, is_in
 from turnloom.planner.reply.grounding.places import Element, Places
 
 _FACTORS = ("item", "guest", "adult", "night")
 """Units that a total is a multiple by: for each of two passengers, two bags."""
 _LEFT: Key = ("count", "left")
+_FAHRENHEIT, _DEGREE = ("count", "fahrenheit"), ("count", "degree")
+_NEAR_CELSIUS = Decimal("0.3")
+"""How far apart temperatures may be that are the same in whole degrees Fahrenheit. Results are known without a sign."""
 
 
 def follows(value: Decimal, known: set[Decimal], context: Context) -> bool:
     """Return whether a number is said to be, and is, a sum, a multiple, an average or a difference of known ones."""
     sentence = context.sentence
-    if sentence.says("differences") and value in {abs(one - other) for one in known for other in known}:
+    if any(sentence.says(kind) for kind in ("differences", "sizes_apart")) and value in {
+        abs(one - other) for one in known for other in known
+    }:
         return True
     places = context.evidence.places
     each = sentence.counts().union(*(places.values("count", unit) for unit in _FACTORS))
     sums = {one + other for one in known for other in known} | {one * count for one in known for count in each}
     sums |= {sum(known, Decimal()), *places.column_sums.values()}
     return sentence.says("sums") and not sums.isdisjoint({value, *(value * count for count in sentence.counts())})
+
+
+def in_celsius(claim: Figure, places: Places) -> Figure:
+    """Return a claim in degrees Fahrenheit as the known temperature that it is, or as the one that it would be."""
+    if claim.keys[0][:2] != _FAHRENHEIT or places.values(*_FAHRENHEIT):
+        return claim
+    said = claim.keys[0][-1]
+    assert isinstance(said, Decimal)
+    celsius = (said - 32) * 5 / 9
+    known = [one for one in places.values(*_DEGREE) if min(abs(celsius - one), abs(celsius + one)) <= _NEAR_CELSIUS]
+    return replace(claim, keys=tuple((*_DEGREE, one) for one in known or [Decimal(round(abs(celsius)))]))
 
 
 def is_elliptical(keys: tuple[Key, ...], places: Places) -> bool:

@@ -13,7 +13,7 @@ from unicodedata import combining, normalize
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 
-_NUMBER = re.compile(r"(?<![\d.,:/#\w+-])\d{1,3}(?:[.,]\d)?(?![\d:/%]|[.,]\d|\s?[%€$£₪])")
+_NUMBER = re.compile(r"(?<![\d.,:/#\w+-])(?<!\d[ \u00a0\u202f])\d{1,3}(?:[.,]\d)?(?![\d:/%]|[.,]\d|\s?[%€$£₪])")
 _WORD = r"[^\W\d_]{2,24}"
 _AFTER = re.compile(rf"[ \u00a0-](?P<first>{_WORD})(?:[ -](?P<second>{_WORD}))?")
 _BEFORE = re.compile(rf"(?P<first>{_WORD})(?:: ?| (?:of|is|was|are|von|ist|beträgt|de|es|est|של|הוא) )$")

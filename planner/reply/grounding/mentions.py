@@ -166,8 +166,18 @@ def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> fro
     ends = [_next_statement(), *([COMMA] if goes_on(sentence.text) else [])]  # "It covers 580 km², the other one 536"
     stop = min([stop, *(joint.start() for end in ends if (joint := end.search(sentence.whole, figure.end, stop)))])
     after = [mention for mention in named if figure.end <= mention.start < stop]
-    own = (one for one in after if not _against_before().search(sentence.whole, figure.end, one.start))
-    return next(iter(_groups(list(own))), frozenset())
+    is_more = any(other.start >= figure.end for other in others)
+    comma = COMMA.search(sentence.whole, figure.end, sentence.end) if is_more else None
+    after = [mention for mention in after if not (comma and comma.start() < mention.start)]  # "12 a day, the sauna 9"
+    own = [one for one in after if not _against_before().search(sentence.whole, figure.end, one.start)]
+    return next(iter(_groups(own)), frozenset()) if own or after else _last_in_clause(figure, sentence, named)
+
+
+def _last_in_clause(figure: Figure, sentence: Sentence, named: list[Mention]) -> frozenset[Element]:
+    """Return the elements named last before a figure in its clause, where another one before it has no name there."""
+    start, _ = sentence.clause(figure.start)
+    inside = _groups([mention for mention in named if start <= mention.start and mention.end <= figure.start])
+    return inside[-1] if inside else frozenset()
 
 
 @lru_cache

@@ -38,6 +38,9 @@ _CENTS = frozenset({"cent", _COINS})
 _SHORTEST_COMPOUND = 8
 _AND = ("\u05d5", "\u0648")
 """The Hebrew and the Arabic "and", which are written as one word with the next one."""
+_THE = "\u05d4"
+_PREPOSITIONS = ("\u05dc", "\u05d1", "\u05de", "\u05db", "\u0644", "\u0628")
+"""Those for "for", "in", "from" and "about", which are written so too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,8 @@ def in_digits(text: str) -> tuple[str, list[int]]:
     end = 0
     for start, after, number in sorted([*_spelled(text), *east_asian(text)]):
         is_next = bool(pieces) and text[end:start] == " "  # "under twelve four hundred" has two numbers
-        digits = f"{_APART}{number}" if is_next else number
+        is_behind_letter = text[start - 1 : start] in (*_AND, *_PREPOSITIONS)
+        digits = f"{_APART}{number}" if is_next else f"-{number}" if start and is_behind_letter else number
         pieces += (text[end:start], digits)
         places += [*range(end, start), *[start] * len(digits)]
         end = after
@@ -93,7 +97,7 @@ def _words(text: str) -> Iterator[_Word]:
         is_joined = match.start() == end + 1 and text[end] in _JOINING
         after = matches[place][0].lower() if place < len(matches) else ""
         word = unmistakable(before, match[0].lower(), after)
-        if _begins_after_and(before, word, after):
+        if _begins_after_letter(before, word, after):
             word = word[1:]
             yield _Word(word, match.start() + 1, match.end(), is_joined=False)
         else:
@@ -102,16 +106,18 @@ def _words(text: str) -> Iterator[_Word]:
         end, before = match.end(), word
 
 
-def _begins_after_and(before: str, word: str, after: str) -> bool:
-    """Return whether a number begins behind an "and" that is written as one word with it, and goes on with none before.
+def _begins_after_letter(before: str, word: str, after: str) -> bool:
+    """Return whether a number begins behind a letter that is written as one word with it, and goes on with none before.
 
-    It does in Hebrew's and Arabic's "an hour and twenty minutes", and in Hebrew's "and two children".
+    It does behind "and" in Hebrew's and Arabic's "an hour and twenty minutes", and behind the letters for "and", "for"
+    or "from" before Hebrew's and Arabic's plurals: "for two children".
     """
     known = numerals()
-    if not (word.startswith(_AND) and word[1:] in known.starts):
+    if not (word.startswith((*_AND, *_PREPOSITIONS)) and word[1:] in known.starts):
         return False
-    is_apart = known.parts.isdisjoint({before, before[1:]}) and after.endswith(tuple(words()["plural_endings"]))
-    return is_apart or before in words()["hours_before_and"]
+    is_plural = after.endswith(tuple(words()["plural_endings"])) and not after.startswith(_THE)
+    is_apart = is_plural and known.parts.isdisjoint({before, before[1:]})
+    return is_apart or (word.startswith(_AND) and before in words()["hours_before_and"])
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:

@@ -1,7 +1,7 @@
 """Selection of a place: of those that have a value, the one that fits what the sentence says of it."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from turnloom.planner.reply.grounding import price_units
 from turnloom.planner.reply.grounding.context import BOUND, Context, Reason
@@ -13,10 +13,13 @@ from turnloom.planner.reply.grounding.paths import basis_at, basis_of, is_for_on
 from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places
 from turnloom.planner.reply.grounding.roles import role_of
 from turnloom.planner.reply.grounding.sentences import Sentence
-from turnloom.planner.reply.grounding.text_segments import Segment, segments, words_of_any_price
+from turnloom.planner.reply.grounding.text_segments import Segment, joint_in, segments, words_of_any_price
 
 _SHORTEST = 4
 """Fewest letters of a word that tells what a statement is about."""
+_OF_FLIGHTS = ("money", "time")
+_NEXT = re.compile(r"\s(?:(?:on|am|le|el|il|op|na|em|a)\s)?")
+"""What is between a figure and a day right behind it: "at 13:20 on Tuesday"."""
 _NEXT_WORD = re.compile(r"\s(?!(?:per|each|for|and|with|from|have|that|than|also)\b)[^\W\d_]{4,}")
 
 
@@ -34,6 +37,8 @@ def select_place(places: list[EvidencePlace], figure: Figure, context: Context) 
     if on and not _is_of_next_thing(figure, context):
         on_day = [place for place in bound if place.is_prose or fits(place, on)]
         bound = on_day if bound else [place for place in places if is_in(place, on)]
+    if figure.kind in _OF_FLIGHTS and (flights := context.numbered(figure)):
+        bound = [place for place in bound if place.is_prose or fits(place, flights)]
     if figure.kind == "time" and (role := role_of(figure, context.sentence)):
         bound = [place for place in bound if role_of_field(place.path) in (None, role)]
     bound = _of_own_words(bound, figure, context)
@@ -74,11 +79,11 @@ def _of_own_words(found: list[EvidencePlace], figure: Figure, context: Context) 
     ]
 
 
-def _are_of_another(said: frozenset[str], values: Collection[object], inside: Iterable[Segment]) -> bool:
-    """Return whether words are only those of other amounts than some values."""
-    own, others = set[str](), set[str]()
-    for value, around in inside:
-        (own if value in values else others).update(around)
+def _are_of_another(said: frozenset[str], values: Collection[object], inside: Collection[Segment]) -> bool:
+    """Return whether words are only those of other amounts than some values, and than the one that changed to them."""
+    own = frozenset[str]().union(*(around for value, around in inside if value in values))
+    unlike = (around for value, around in inside if value not in values and not (around <= own or own <= around))
+    others = frozenset[str]().union(*unlike)
     return bool(own - others and said & (others - own)) and not said & (own - others)
 
 
@@ -95,10 +100,21 @@ def _in_words_of_own_statement(places: list[EvidencePlace], figure: Figure, cont
 
 
 def _days_near(figure: Figure, context: Context) -> list[Mention]:
-    """Return the days behind a figure in its clause, if none is before it there, or else all of its sentence."""
-    start, end = context.sentence.clause(figure.start)
+    """Return the days behind a figure in its clause, if none is before it there, or else all of its sentence.
+
+    A day behind it with a figure of its own is none of them: "80 % on arrival, and 15 % on Friday".
+    """
+    sentence = context.sentence
+    start, end = sentence.clause(figure.start)
     inside = [day for day in context.days if start <= day.start < end]
-    return inside if inside and inside[0].start >= figure.end else context.days
+    next_to = [day for day in inside if _NEXT.fullmatch(sentence.whole, figure.end, day.start)]
+    is_next = bool(inside) and figure.end <= inside[0].start
+    is_next = is_next and not joint_in(sentence.whole, figure.end, inside[0].start)  # "at 9:10, and Sunday at 16:35"
+    if next_to or is_next:
+        return next_to or inside
+    alike = [one for one in sentence.figures if one.kind == figure.kind and one.start >= end]
+    clauses = [sentence.clause(one.start) for one in alike]
+    return [day for day in context.days if not any(first <= day.start < last for first, last in clauses)]
 
 
 def _is_of_next_thing(figure: Figure, context: Context) -> bool:

@@ -14,7 +14,7 @@ from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import words
 from turnloom.planner.reply.grounding.said_deeds import ANY
 from turnloom.planner.reply.grounding.skies import Sky, sky_of
-from turnloom.planner.reply.grounding.text_segments import Segment, pairs_in, segments_in
+from turnloom.planner.reply.grounding.text_segments import Payer, Segment, pairs_in, payers_in, segments_in
 
 _LONGEST_LIST = 60
 """Most elements of a list that are told apart by their names."""
@@ -147,6 +147,8 @@ class Places:
     """Words for places that whole results are about, such as a destination: they name no single element."""
     segments: dict[tuple[str, str, str], list[Segment]] = field(default_factory=dict)
     """Step and path of a longer text, and kind -> its figures of this kind, and the stems of the words of each."""
+    payers: dict[tuple[str, str], dict[Decimal, Payer]] = field(default_factory=dict)
+    """Step and path of a longer text -> its amounts that an adult or a child pays."""
     compared: set[frozenset[Decimal]] = field(default_factory=set)
     """Pairs of numbers that follow each other in a longer text, such as those of two years."""
     moments: set[datetime] = field(default_factory=set)
@@ -204,6 +206,12 @@ class Places:
             if key[0] == form and (unit is None or key[1] == unit) and isinstance(key[-1], Decimal)
         }
 
+    def nights(self) -> set[Decimal]:
+        """Return the nights of stays: those of whole results if any says so, and not of single things in a list."""
+        known = {key: places for key, places in self.by_key.items() if key[:2] == ("count", "night")}
+        whole = [key for key, places in known.items() if any("[" not in place.path for place in places)]
+        return {value for key in whole or known if isinstance(value := key[-1], Decimal)}
+
     def beside(self, element: Element) -> set[Element]:
         """Return the other elements of an element's list."""
         return self.lists.get(list_of(element), set()) - {element}
@@ -222,9 +230,13 @@ class Places:
         if path and not path.endswith("]") and (names := names_in(fields)):
             self.alone[at] = frozenset(map(str.lower, names))
 
-    def learn_text(self, step: str, path: str, text: str, figures: Sequence[Figure]) -> None:
-        """Learn which numbers of a longer text follow each other, and which words belong to its amounts."""
-        self.compared |= pairs_in(figures)
+    def learn_text(self, step: str, path: str, text: str, figures: Sequence[Figure], *, is_long: bool) -> None:
+        """Learn who pays the amounts of a text; of a longer one, which follow each other, and the words of each."""
+        if payers := payers_in(text, figures):
+            self.payers[step, path] = payers
+        if not is_long:
+            return
+        self.compared |= pairs_in(text, figures)
         for kind, inside in segments_in(text, figures):
             self.segments[step, path, kind] = inside
 

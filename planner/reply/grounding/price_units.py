@@ -25,5 +25,7 @@ def units_in(behind: str) -> dict[str, str]:
 
 def are_unlike(one: str, other: str) -> bool:
     """Return whether two amounts are for different things, by the words right behind each of them."""
-    known = units_in(other)
-    return any(known.get(kind, unit) != unit for kind, unit in units_in(one).items())
+    known, said = units_in(other), units_in(one)
+    if "who" in said and "who" not in known and known and known.get("way") != "both":
+        return True  # "per trip", or "a night", is for everybody
+    return any(known.get(kind, unit) != unit for kind, unit in said.items())

@@ -47,7 +47,7 @@ _SCANNERS: tuple[Scanner, ...] = (
 )
 _CLAIMS: tuple[Scanner, ...] = (find_durations, find_counts, find_weekdays)
 _DAYS = ("date", "day")
-_BARE = re.compile(r"(?<![\d.,:/-])\d{1,4}(?=\s?(?:[,;.]\s|[.;]?$|(?:and|und|et|y|e|en) ))")
+_BARE = re.compile(r"(?<![\d.,:/-])\d{1,4}(?=\s?(?:[,;.\u060c\u061b]\s|[.;]?$|(?:and|und|et|y|e|en) ))")
 _BEHIND = 16
 """Most characters between a length of time and what it is the length of."""
 _SHORT = 300
@@ -119,7 +119,7 @@ def claims(text: str, found: Iterable[Figure]) -> list[Figure]:
     """Return what may not contradict a source: counts, durations, weekdays, policies and deeds."""
     plain = without(text, [figure for figure in found if figure.kind != "number"])
     counted = find(plain, _CLAIMS)
-    rest = without(plain, [figure for figure in counted if figure.kind == "duration"])
+    rest = without(plain, [one for one in counted if one.kind == "duration" or one.keys[0][1] == "fahrenheit"])
     small, labelled = list(find_small(rest)), list(find_labelled(rest))
     return [*counted, *labelled, *small, *find_found(plain), *find_left(plain), *find_assertions(text)]
 

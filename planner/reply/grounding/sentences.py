@@ -89,6 +89,11 @@ class Sentence:
         others = [other.end for other in self.figures if other.kind == figure.kind and other.end <= figure.start]
         return spoken(words()[name]).search(self.whole, max(others, default=self.start), figure.start) is not None
 
+    def begins_with(self, name: str) -> bool:
+        """Return whether such words stand before all its figures, and so are of all of them: "Per night, ..."."""
+        end = min((figure.start for figure in self.figures), default=self.end)
+        return spoken(words()[name]).search(self.whole, self.start, min(end, self.start + _BEFORE)) is not None
+
     def says_in_clause(self, name: str, figure: Figure) -> bool:
         """Return whether such words are close to a figure, with no end of a clause between."""
         before = self.whole[max(self.start, figure.start - _BEFORE) : figure.start]

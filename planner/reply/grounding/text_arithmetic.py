@@ -69,8 +69,7 @@ def _apart(known: KnownAmounts) -> Iterator[Derived]:
 
 def of_group(value: Decimal, known: KnownAmounts) -> Bill | None:
     """Return what a group pays by the fares of one longer text, where the text or the user says how many they are."""
-    is_meant = known.is_sum or known.is_of_people or any(count > 1 for count in known.counts)
-    if known.is_for_one or not is_meant:
+    if not known.is_of_group:
         return None
     texts: dict[tuple[str, str], list[Operand]] = {}
     for one in known.amounts[:_MOST]:

@@ -52,6 +52,8 @@ class TextPolicy(NamedTuple):
     """The stems of each of its words."""
     about: frozenset[str]
     """All of them."""
+    own: frozenset[str] = frozenset()
+    """Those of a clause's own statement, without the one before it that says what it is about."""
 
 
 class PoliciesOfText(NamedTuple):
@@ -86,12 +88,18 @@ def policies_of(text: str) -> PoliciesOfText:
 def is_contradicted(claim: TextPolicy, names: frozenset[str], known: Sequence[PoliciesOfText]) -> bool:
     """Return whether a text says the opposite of a claim, and none says the same. `names`: what tells things apart."""
     of_kind = [(one, text.about) for text in known for one in text.found if one.aspect == claim.aspect]
-    if not any(one.is_so is not claim.is_so and _are_alike(claim, one, names) for one, _ in of_kind):
+    if not any(_are_opposite(claim, one) and _are_alike(claim, one, names) for one, _ in of_kind):
         return False
     same = [(one, around) for one, around in of_kind if one.is_so is claim.is_so]
     if claim.aspect is None or claim.about <= _weekdays():
         return not any(_are_alike(claim, one, names) for one, _ in same)
     return all(around.isdisjoint(claim.about) for _, around in same)
+
+
+def _are_opposite(claim: TextPolicy, other: TextPolicy) -> bool:
+    """Return whether one of two statements denies the other: "the tour costs 20" and "it is not refunded" do not."""
+    is_of_part = claim.own.isdisjoint(other.about) or other.own.isdisjoint(claim.about)
+    return other.is_so is not claim.is_so and not (claim.aspect is None and is_of_part)
 
 
 def _are_alike(claim: TextPolicy, other: TextPolicy, names: frozenset[str]) -> bool:
@@ -109,7 +117,9 @@ def _of(part: str, start: int, topic: str, last: str) -> Iterator[TextPolicy]:
     """
     whole = tuple(forms for forms in _words_of(f"{topic} {part}") if any(map(_is_long, forms)))
     if len(whole) >= _FEWEST:
-        yield TextPolicy(None, not is_negated(part), start, start + len(part), whole, frozenset().union(*whole))
+        itself = frozenset[str]().union(*(forms for forms in _words_of(part) if any(map(_is_long, forms))))
+        all_of_it = frozenset[str]().union(*whole)
+        yield TextPolicy(None, not is_negated(part), start, start + len(part), whole, all_of_it, itself)
     for aspect, read in aspects_of_any().items() if not spoken(words()["of_offers"]).search(part) else ():
         for begin, piece in _pieces(part, f"{read['affirms']}|{read['denies']}"):
             affirmed = spoken(read["affirms"]).search(piece)

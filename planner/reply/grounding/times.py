@@ -57,6 +57,13 @@ _FIRST_OF_RANGE = re.compile(
 _LONGEST_RANGE = 14
 _AFTERNOON = re.compile(r"午後\s?\d{1,2}時(?:\d{1,2}分|半)?から$")
 """What makes the end of a range one of the afternoon, too."""
+_FEW_MINUTES = r"(?<![\d:.,])(?P<minute>5|10)\s"
+_HALVES = {-1: rf"{_FEW_MINUTES}vo+r\s(?:half|halb)\s", 1: rf"{_FEW_MINUTES}(?:over|nach)\s(?:half|halb)\s"}
+"""Minutes before and after a half hour, in Dutch and German."""
+_NOT_AFTER = "".join(
+    f"(?<!{word} )" for word in ("after", "past", "nach", "après", "dopo", "tras", "na", "بعد", "אחרי")
+)
+"""What makes noon and midnight the begin of a half of the day: "at 1:30 after midnight"."""
 _QUARTERS = {"half_past": 30, "half_to": -30, "quarter_past": 15, "quarter_to": -15}
 """Words of `words.yaml` before an hour, and the minutes that they add to it."""
 
@@ -123,6 +130,11 @@ def _minutes_before(match: re.Match[str]) -> tuple[Key, ...]:
     return _about(-int(match["minute"]))(match)
 
 
+def _beside_half(sign: int) -> Read:
+    """Return a reader of "vijf voor half drie", which is 2:25, and of minutes after the half hour if `sign` is 1."""
+    return lambda match: _about(sign * int(match["minute"]) - 30)(match)
+
+
 def _behind(match: re.Match[str]) -> tuple[Key, ...]:
     """Read "las siete menos cuarto"."""
     return _about(words()["clock"]["behind_hour"][in_lower_case(match["behind"])])(match)
@@ -152,17 +164,21 @@ def _of_half(first: int) -> Read:
 def _patterns() -> tuple[tuple[re.Pattern[str], Read], ...]:
     clock = words()["clock"]
     hour = r"(?P<hour>1?\d|2[0-4])(?![\d:.,]\d|\d)"
-    midnight, noon = (rf"(?<![^\W\d_])(?:{clock[name]})(?![^\W\d_])" for name in ("midnight", "noon"))
+    midnight, noon = (rf"{_NOT_AFTER}(?<![^\W\d_])(?:{clock[name]})(?![^\W\d_])" for name in ("midnight", "noon"))
 
     before = {name: re.compile(rf"(?<![^\W\d_])(?:{clock[name]})\s{hour}", re.IGNORECASE) for name in _QUARTERS}
     return (
         (_TIME, _exact),
+        *(
+            (re.compile(rf"{before_half}{hour}", re.IGNORECASE), _beside_half(sign))
+            for sign, before_half in _HALVES.items()
+        ),
+        *((pattern, _about(_QUARTERS[name])) for name, pattern in before.items()),
         (_FIRST_OF_HALF, _about(0)),
         (_FIRST_OF_RANGE, _about(0)),
         (_CJK, _east_asian),
         (_POINT, _exact),
         *_beside_twelve(),
-        *((pattern, _about(_QUARTERS[name])) for name, pattern in before.items()),
         *_beside_hours(hour),
         (
             re.compile(rf"(?P<opening>(?<![^\W\d_])(?:{clock['heures_before']})\s){_HEURES.pattern}", re.IGNORECASE),
@@ -225,7 +241,7 @@ def _beside_hours(hour: str) -> tuple[tuple[re.Pattern[str], Read], ...]:
         (rf"{written}(?:{clock['minutes_past']})\s{hour}", _with_minutes),
         (rf"{written}(?:{clock['minutes_to']})\s{hour}", _minutes_before),
         (rf"(?<!from ){minutes}to\s{hour}(?=\s(?:{clock['in_day']}))", _minutes_before),
-        (rf"(?<=\b(?:at|by) ){minutes}to\s{hour}", _minutes_before),
+        (rf"(?:(?<=\bat )|(?<=\bby )|(?<=\bto )|(?<=\buntil )|(?<=\btill )){minutes}to\s{hour}", _minutes_before),
         (
             rf"(?P<opening>(?<![^\W\d_])(?:{clock['heures_before']})\s){hour}\sheures\s(?P<behind>{behind})(?![^\W\d_])",
             _behind,

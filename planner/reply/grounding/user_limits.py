@@ -12,7 +12,7 @@ from turnloom.planner.reply.grounding.mentions import is_in
 from turnloom.planner.reply.grounding.paths import basis_at
 from turnloom.planner.reply.grounding.places import UNSTATED
 from turnloom.planner.reply.grounding.sentences import Sentence
-from turnloom.planner.reply.grounding.support import value_of
+from turnloom.planner.reply.grounding.values import value_of
 
 _LEAST = 20
 """Smaller numbers without a currency are no budgets: two people, four nights."""
@@ -74,4 +74,4 @@ def _most_times(context: Context) -> Decimal:
     """Return by how many an amount for one night and one person may be multiplied at most."""
     places = context.evidence.places
     people = places.values("count", "guest") | places.values("count", "adult") | places.said_counts
-    return max((Decimal(1), *places.values("count", "night"))) * max((Decimal(1), *people))
+    return max((Decimal(1), *places.nights())) * max((Decimal(1), *people))

@@ -11,6 +11,10 @@ _WEEKDAY = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,})(?![^\W\d_])")
 _WEEKDAYS = re.compile(r"(?<![^\W\d_])(?P<first>[^\W\d_]{2,9})\.?\s?[-\u2013]\s?(?P<last>[^\W\d_]{3,9})(?![^\W\d_])")
 _BEHIND_DAY = re.compile(r"(?<=יום )שני(?!\w)")
 """Monday in Hebrew, which is a number without the word for day before it."""
+_PART_OF_DAY = re.compile(
+    r"(?<=dag)(?:ochtend|middag|avond|morgen|nacht)$|(?<=tag)(?:(?:vor|nach)?mittag|morgen|abend|nacht)$"
+)
+"""What Dutch and German write as one word with a weekday."""
 _ARTICLE = re.compile(r"(?<![^\W\d_])(?:la|una|las|su|tu|cada|mi)\s$", re.IGNORECASE)
 """What makes "segunda" the second one, in Spanish, and no Monday, in Portuguese."""
 _LONGEST_ARTICLE = 6
@@ -35,8 +39,10 @@ def find_weekdays(text: str) -> Iterator[Figure]:
 
 
 def _forms(word: str) -> Iterator[str]:
-    """Yield a word, its singular, and what is left of it without the "and" that Arabic writes in front."""
+    """Yield a word, its singular, its day without the part of it, and the word without the "and" of Arabic."""
     yield from (word, word.removesuffix("s"), word.removeprefix("\u0648"))
+    if part := _PART_OF_DAY.search(word):
+        yield word[: part.start()]
 
 
 def _is_ordinal(word: str, match: re.Match[str]) -> bool:

@@ -122,3 +122,12 @@ def test_the_words_right_behind_an_amount_count_before_those_around_it() -> None
 
     assert refused("Uma cama extra sairia por R$ 95 por noite.", cot) == []
     assert refused("Uma cama extra sairia por R$ 95 por mês.", cot) != []
+
+
+def test_what_all_pay_is_not_what_each_pays() -> None:
+    """A price a trip, or a day, is for everybody: it is no price of a person."""
+    trips = {"answers": [{"answer": "El traslado cuesta 32 EUR por viaje, para hasta 4 personas, y dura 25 minutos."}]}
+
+    assert refused("El traslado cuesta 32 € por viaje.", trips) == []
+    assert refused("El traslado cuesta 32 € por persona.", trips) != []
+    assert refused("المبلغ نحو ٣٬٦٠٠ ريال.", {"price": 3620, "currency": "SAR"}) == []

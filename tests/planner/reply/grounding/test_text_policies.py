@@ -105,3 +105,30 @@ def test_a_statement_may_go_on_about_the_last_thing(right: str, wrong: str) -> N
     """In a text of a result as in a reply, and with the words for a charge in several languages."""
     assert refused(right, HOUSE) == []
     assert refused(wrong, HOUSE) != []
+
+
+MUSEUM = {
+    "passage": "I biglietti sono rimborsabili fino a 24 ore prima. Il laboratorio di tessitura costa 45 euro a "
+    "persona, dura 3 ore e non è rimborsabile. Tickets can be exchanged up to 24 hours ahead but are not refundable."
+}
+SHOP = {
+    "passage": "Les bons cadeaux sont échangeables mais pas remboursables. La boutique ouvre tous les jours à 10 h."
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Il laboratorio di tessitura costa 45 euro a persona e non è rimborsabile.",
+        "Tickets aren't refundable, but you can exchange them up to 24 hours ahead.",
+    ],
+)
+def test_what_one_thing_is_not_another_may_be(text: str) -> None:
+    """That a thing costs something does not deny that it is refunded, and "but not" begins another statement."""
+    assert refused(text, MUSEUM) == []
+
+
+def test_what_is_denied_behind_but() -> None:
+    """The opposite of it is refused, and so is that of what is before it."""
+    assert refused("Les bons cadeaux sont échangeables, mais pas remboursables.", SHOP) == []
+    assert refused("Les bons cadeaux sont remboursables.", SHOP) != []

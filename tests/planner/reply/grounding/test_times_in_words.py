@@ -123,3 +123,27 @@ def test_a_statement_that_names_nothing_is_told_by_its_words(reply: str, *, is_r
 def test_what_follows_from_a_meeting(reply: str, *, is_right: bool) -> None:
     """Hours of a range, two statements of one sentence, what is left, and the time between two times."""
     assert (refused(reply, MEETING) == []) is is_right
+
+
+AGENDA = {
+    "proposals": [
+        {"start": "2026-11-27T09:20:00+01:00", "end": "2026-11-27T11:55:00+01:00"},
+        {"start": "2026-12-01T14:25:00+01:00", "end": "2026-12-01T16:00:00+01:00"},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("Van tien voor half tien tot vijf voor twaalf.", "Van tien over half tien tot vijf voor twaalf."),
+        ("Um fünf vor halb drei geht es los.", "Um fünf nach halb drei geht es los."),
+        ("It goes on until five to twelve.", "It goes on until ten to twelve."),
+        ("You would be home after midnight.", "It begins at midnight."),
+        ("Vrijdagochtend kan ook.", "Maandagochtend kan ook."),
+    ],
+)
+def test_times_as_people_say_them(right: str, wrong: str) -> None:
+    """Minutes beside a half hour, behind "until", and the parts of days that Dutch writes with the weekday."""
+    assert refused(right, AGENDA) == []
+    assert refused(wrong, AGENDA) != []

@@ -133,3 +133,17 @@ def test_and_that_is_written_as_one_word_with_a_number() -> None:
     """It is no part of the number; between the parts of one number it is."""
     assert in_digits("לשני מבוגרים ושלושה ילדים")[0].endswith("3 ילדים")
     assert in_digits("מאה ועשרים שקלים")[0] == "120 שקלים"
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("חדר לשלושה לילות", "חדר ל-3 לילות"),
+        ("לארבעה אורחים", "ל-4 אורחים"),
+        ("בשני הכיוונים", "בשני הכיוונים"),
+        ("בשלוש וחצי", "בשלוש וחצי"),
+    ],
+)
+def test_for_that_is_written_as_one_word_with_a_number(text: str, read: str) -> None:
+    """Before what is counted it is apart; "both ways" and a time of day stay as they are."""
+    assert in_digits(text)[0] == read
