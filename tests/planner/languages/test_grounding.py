@@ -50,6 +50,25 @@ def test_how_many_a_template_leaves_out_is_its_own_count(tag: str) -> None:
     assert refused == []
 
 
+@pytest.mark.parametrize("tag", SPOKEN)
+def test_a_limit_that_the_user_has_named_may_be_said(tag: str) -> None:
+    """It is no price of a result, and a template repeats it before the options that are within it."""
+    prompt, language = PROMPTS.get("responding/show_updated_options"), spoken(tag)
+    option = {"room_name": "Sea View", "board_code": "BB", "cancellable": True, "price_total": 480, "currency": "ILS"}
+    party = {"check_in": "2026-12-04", "check_out": "2026-12-05", "adults": 2, "children": 0, "babies": 0}
+    others = {"sold_out": [], "longer_stays": [], "over_budget": 0}
+    budget = {"amount": 1500, "currency": "ILS", "operator": "<="}
+    found = {**party, **others, "options": [option, option | {"price_total": 510}], "budget": budget}
+    steps = [{"tool": "pms.get_availability", "status": "succeeded", "result": found}]
+    usual = next(samples(prompt.name, prompt.inputs))
+    text = prompt.render({**usual, "steps": steps, "problems": ""}, language).text
+    evidence = Evidence(datetime(2026, 11, 20, tzinfo=UTC))
+    evidence.add_said("1500 ILS", "message")
+    evidence.add_result(found, ResultOrigin("step"))
+
+    assert [(one.text, one.kind) for one in check(text, evidence).violations] == []
+
+
 def _refused(name: str, inputs: dict[str, Any], language: Language) -> list[tuple[str, str]]:
     """Return the text and the kind of whatever the check refuses of a template."""
     prompts = PROMPTS.spoken(language)
