@@ -171,9 +171,9 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
         dates = _days_in(sentence, inside, relative, evidence.places)
         named = (here := mentions(sentence, evidence.places) or of_columns(sentence, evidence.places)) or named
         above = above | lists_of(dates) | lists_of(here) if sentence.is_item else lists_of(here)
-        days = [one for one in inside if one.kind == "weekday"]
+        weekdays = [one for one in inside if one.kind == "weekday"]
         context = Context(
-            sentence, evidence, here, told, tries, lengths | stated, named, nights, dates, days, above, listed
+            sentence, evidence, here, told, tries, lengths | stated, named, nights, dates, weekdays, above, listed
         )
         stated = lengths
         derived: dict[int, str] = {}
@@ -232,7 +232,7 @@ def _inconsistent(context: Context, claimed: Sequence[Figure], relative: Sequenc
     known = context.evidence.places.operands.values()
     yield from unpaired(context.sentence, context.named)
     yield from unrelated(context.sentence)
-    yield from not_apart(context.sentence, known, context.evidence.places.nights())
+    yield from not_apart(context.sentence, context.evidence.places)
     yield from of_other_nights(context.sentence, context.nights)
     yield from not_together(context.sentence, known)
     yield from not_itemised(context.sentence, known)

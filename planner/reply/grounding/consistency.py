@@ -13,7 +13,7 @@ from math import prod
 from turnloom.planner.reply.grounding.figures import Figure
 from turnloom.planner.reply.grounding.lexicon import spoken, words
 from turnloom.planner.reply.grounding.mentions import is_one_statement
-from turnloom.planner.reply.grounding.places import Operand
+from turnloom.planner.reply.grounding.places import Operand, Places
 from turnloom.planner.reply.grounding.sentences import Sentence
 from turnloom.planner.reply.grounding.values import code_of, value_of
 
@@ -55,7 +55,7 @@ def unrelated(sentence: Sentence) -> Iterator[Figure]:
             yield second
 
 
-def not_apart(sentence: Sentence, known: Collection[Operand], nights: Collection[Decimal]) -> Iterator[Figure]:
+def not_apart(sentence: Sentence, places: Places) -> Iterator[Figure]:
     """Yield the one of three amounts of a sentence that should be the difference of the others, and is not.
 
     One of the others, for a night or for all nights of a stay, may be compared with an amount that the user has named.
@@ -67,13 +67,13 @@ def not_apart(sentence: Sentence, known: Collection[Operand], nights: Collection
     is_rounded = any(sentence.rounding(figure) for figure in money)
     if low + middle == high or is_rounded or not low:
         return
-    limits = _said(known)
+    limits = _said(places.operands.values())
     compared = [figure for figure in money if _is_compared(sentence, figure) and _value(figure) not in limits]
     if len(compared) == 1 and not _is_alone(sentence, compared[0], money):
         others = [_value(figure) for figure in money if figure is not compared[0]]
         if max(others) % min(others) == 0:
             return  # one price, and the share of a person
-        stays = [value * count for value in others for count in nights]
+        stays = [value * count for value in others for count in places.nights()]
         apart = {abs(value - limit) for value in (*others, *stays, sum(others)) for limit in limits}
         yield from compared if _value(compared[0]) not in apart else ()
 

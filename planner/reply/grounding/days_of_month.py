@@ -16,10 +16,12 @@ def days_of_month(sentence: Sentence, inside: Sequence[Figure], places: Places) 
 
     `inside`: the other figures and claims of the sentence, whose numbers are no days.
     """
-    dates = {key[1] for key in places.by_key if key[0] == "date" and isinstance(key[1], date)}
-    for found in _pattern().finditer(sentence.whole, sentence.start, sentence.end):
+    numbers = list(_pattern().finditer(sentence.whole, sentence.start, sentence.end))
+    known = places.by_key if numbers else ()  # most sentences have none
+    dates = sorted({key[1] for key in known if key[0] == "date" and isinstance(key[1], date)})
+    for found in numbers:
         day, (start, end) = int(found[found.lastindex or 0]), found.span(found.lastindex or 0)
-        keys = tuple(("date", known) for known in sorted(dates) if known.day == day)
+        keys = tuple(("date", one) for one in dates if one.day == day)
         if keys and not any(one.start < end and start < one.end for one in inside):
             yield Figure("date", start, end, keys)
 

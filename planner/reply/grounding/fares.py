@@ -6,7 +6,6 @@ what results or the user say, or else the few that may: nobody says it of "my wi
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from itertools import combinations_with_replacement, islice, product
 from typing import NamedTuple
@@ -53,15 +52,14 @@ def party_bills(
     times = sorted({Decimal(1), *places.nights()})
     alone = list(bills.values())
     for stay, nights, bill in islice(product(beside.stays, times, alone), _MOST_BILLS):
-        path = f"{stay.place.path} + ({bill.path}) * {nights}"
-        bills.setdefault(stay.value + bill.value * nights, Derived(Decimal(), path, stay.place))
+        total, path = stay.value + bill.value * nights, f"{stay.place.path} + ({bill.path}) * {nights}"
+        bills.setdefault(total, Derived(total, path, stay.place))
     for other, bill in islice(product(beside.compared, alone), _MOST_BILLS):
-        bills.setdefault(
-            abs(other.value - bill.value), Derived(Decimal(), f"{other.place.path} - ({bill.path})", other.place)
-        )
+        apart, path = abs(other.value - bill.value), f"{other.place.path} - ({bill.path})"
+        bills.setdefault(apart, Derived(apart, path, other.place))
     near = neighbours(value)
     is_chance = sum(other in bills for other in near) > _CHANCE * len(near)
-    return [replace(bills[value], value=value)] if value in bills and not is_chance else []
+    return [bills[value]] if value in bills and not is_chance else []
 
 
 def _bills(fares: dict[Payer | None, list[Operand]], parties: Iterable[tuple[Decimal, Decimal]]) -> Iterator[Derived]:
