@@ -93,10 +93,10 @@ TAILS = ("", "1", "\0x")
 LONG, PAGE = 10_000, 30_000
 AT_MOST_S = 5.0
 """The limit of processor time, against hanging. Linear functions take hundredths of it."""
-SHARE = 0.05
+SHARE = 0.1
 """The part of the length at which each piece is read first."""
-AT_MOST_LONGER = 50
-"""How many times as long a text of full length may take. Linear work takes twenty times as long, quadratic work 400."""
+AT_MOST_LONGER = 25
+"""How many times as long a text of full length may take. Linear work takes ten times as long, quadratic work 100."""
 SLOWEST = 3
 NOISE_S = 0.05
 """Processor time that says nothing about the work."""
