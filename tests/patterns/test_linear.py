@@ -38,6 +38,7 @@ PLACES = (
 )
 FIRST, LONG, LONGER = 1_000, 4_000, 16_000
 AT_MOST_S = 0.4
+"""The limit of processor time for a text that is not the longest, against hanging."""
 NOTHING_S = 0.01
 STEEPEST = 8.0
 """How many times as long four times the text may take. Linear searches take four times, quadratic ones sixteen."""
@@ -65,7 +66,7 @@ def census() -> list[Found | Unread]:
     return list(_everything())
 
 
-def search(found: Found, attack: Attack, length: int) -> float:
+def search(found: Found, attack: Attack, length: int, at_most_s: float = AT_MOST_S) -> float:
     """Return the processor seconds of a search, or infinity if it was stopped."""
     text: Any = attack.text(length)
     pattern: re.Pattern[Any] = found.pattern
@@ -81,7 +82,7 @@ def search(found: Found, attack: Attack, length: int) -> float:
                 pass
 
     try:
-        return cpu_s(work, AT_MOST_S)
+        return cpu_s(work, at_most_s)
     except TooLong:
         return float("inf")
 
@@ -107,10 +108,13 @@ def ratio(found: Found, attack: Attack) -> float:
     """Return the least ratio of several measurements for four times the text, or 0 if the time is negligible."""
     least = float("inf")
     for _ in range(4):
-        longer = search(found, attack, LONGER)
+        long = max(search(found, attack, LONG), NOTHING_S / 4)
+        if long > AT_MOST_S:
+            break
+        longer = search(found, attack, LONGER, 2 * STEEPEST * long)
         if longer < NOTHING_S:
             return 0.0
-        least = min(least, longer / max(search(found, attack, LONG), NOTHING_S / 4))
+        least = min(least, longer / long)
         if least < STEEPEST:
             break
     return least

@@ -9,8 +9,8 @@ from turnloom.planner.reply.grounding.sentences import Sentence
 from turnloom.planner.reply.grounding.values import value_of
 
 _TERM = r"(?:<\d+>|(?<![\w.,:])\d{1,4}(?![.,:]?\d))"
-_UNIT = r"(?: ?(?!x\b)[^\W\d_]{1,16}\.?){0,2}"
-_LEAD = r"(?:(?!x\b)[^\W\d_]{1,16} ?){0,2}"
+_UNIT = r"(?: ?(?!x\b)[^\W\d_]{1,16}+\.?){0,2}+"
+_LEAD = r"(?:(?!x\b)[^\W\d_]{1,16}+ ?){0,2}+"
 _TIMES, _LESS = "\u00d7x*\u00b7", "\u2212\u2013-"
 _SIGN = f"[{_TIMES}+\uff0b{_LESS}]"
 _RESULT = r" ?[=\uff1d] ?[^\W\d_]{0,3} ?<(?P<right>\d+)>"

@@ -86,7 +86,7 @@ def later_day(figure: Figure, sentence: Sentence, minutes: set[Decimal], places:
 
 def _counted(unit: str, sentence: Sentence) -> list[int]:
     """Return the numbers of a sentence that has a word for a unit of `words.yaml`."""
-    named = spoken(words()["units"][unit]["words"]).search(sentence.without_figures())
+    named = spoken(words()["units"][unit]["words"]).search(sentence.without_figures)
     return sorted(int(count) for count in sentence.counts()) if named else []
 
 

@@ -1,11 +1,13 @@
 """The sentences of a text, and what the words around a figure say of it."""
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Literal
 
 from turnloom.planner.reply.grounding.counts import small_numbers
@@ -37,7 +39,7 @@ _ITEM = re.compile(r"^(?P<indent> {0,4})(?:(?P<mark>[-*\u2022\u30fb])|\d{1,2}[.)
 Direction = Literal["near", "up", "down"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sentence:
     """A sentence of a text."""
 
@@ -151,8 +153,9 @@ class Sentence:
         after = _up_to_clause(self.whole[figure.end : min(self.end, figure.end + _AFTER)])
         return spoken(pattern).match(after.lstrip()) is not None
 
+    @cached_property
     def without_figures(self) -> str:
-        """Return its words without its dates, times, links and amounts."""
+        """Its words without its dates, times, links and amounts."""
         apart = [figure for figure in self.figures if figure.kind != "number"]
         shifted = [replace(one, start=one.start - self.start, end=one.end - self.start) for one in apart]
         return without(self.text, shifted)
@@ -160,23 +163,24 @@ class Sentence:
     def counts(self) -> set[Decimal]:
         """Return the small numbers in it that are no part of a date, a time or a link, and its whole larger ones."""
         larger = {key[1] for one in self.figures for key in one.keys if one.kind == "number" and key[0] == "number"}
-        small = small_numbers(self.without_figures())
+        small = small_numbers(self.without_figures)
         return small | {value for value in larger if isinstance(value, Decimal) and value < _LARGEST_COUNT}
 
     def clause(self, start: int) -> tuple[int, int]:
         """Return the place of the clause that a place of it is in."""
-        ends = [match.end() for match in _clauses().finditer(self.whole, self.start, self.end)]
-        return max((end for end in ends if end <= start), default=self.start), min(
-            (end for end in ends if end > start), default=self.end
-        )
+        ends = self._clause_ends
+        behind = bisect_right(ends, start)
+        return ends[behind - 1] if behind else self.start, ends[behind] if behind < len(ends) else self.end
 
     def clauses(self) -> Iterator[tuple[int, int]]:
         """Yield the places of its clauses."""
-        start = self.start
-        for end in [*(match.end() for match in _clauses().finditer(self.whole, self.start, self.end)), self.end]:
+        for start, end in pairwise([self.start, *self._clause_ends, self.end]):
             if end > start:
                 yield start, end
-            start = end
+
+    @cached_property
+    def _clause_ends(self) -> list[int]:
+        return [match.end() for match in _clauses().finditer(self.whole, self.start, self.end)]
 
     def percents(self) -> set[Decimal]:
         """Return the percentages in it, and those that words such as "half" stand for."""
