@@ -75,6 +75,7 @@ def contradiction(claim: Figure, context: Context, derived: Mapping[int, str]) -
         ),
     }
     is_of_text = claim.keys[0][-1] in sentence.lists() - {1} and not sentence.is_item
+    is_of_text = is_of_text or _counts_days_behind(claim, sentence)
     is_said = claim.keys[0] == _ONE_OF_THEM or is_of_text or _is_remainder(claim, context, derived)
     if is_said or (claim.kind in ("count", "label") and is_elliptical(claim.keys, places)):
         return None
@@ -100,6 +101,12 @@ def _is_of_date(claim: Figure, sentence: Sentence) -> bool:
     """Return whether a date stands right behind a weekday: it is read with it."""
     dates = (one for one in sentence.figures if one.kind == "date" and one.start >= claim.end)
     return any(_ARTICLE.fullmatch(sentence.whole, claim.end, date.start) for date in dates)
+
+
+def _counts_days_behind(claim: Figure, sentence: Sentence) -> bool:
+    """Return whether as many days follow as a sentence counts: "two times are next week, on the 24th and 26th …"."""
+    days = sum(one.kind == "date" and one.start >= claim.end for one in sentence.figures)
+    return claim.keys[0] == ("count", "item", Decimal(days))
 
 
 def _is_remainder(claim: Figure, context: Context, derived: Mapping[int, str]) -> bool:
@@ -238,6 +245,8 @@ def _is_unheard(claim: Figure, context: Context, derived: Mapping[int, str]) -> 
     counts = sentence.counts() - {value}
     reached = {result for one in counts for other in counts for result in (one * other, one + other, one - other)}
     reached |= {one * percent / 100 for one in counts for percent in places.values("percent")}  # 25 % of 84
+    amounts = [key[1] for figure in sentence.figures for key in figure.keys if key[0] == "money"]
+    reached |= {amount * one for amount in amounts for one in counts if isinstance(amount, Decimal)}
     return value not in reached and value not in places.column_sums.values()
 
 

@@ -12,7 +12,7 @@ from turnloom.planner.reply.grounding.numerals import in_digits
 _SMALL = re.compile(r"(?<![\d.,:/-])\d{1,2}(?![\d.,:/]\d|\d|\s?[%€$₪£])")
 _FEWEST_SMALL = 4
 _AND = "(?:and|und|y|et|e|en|i)"
-_JOINT = rf"[\s,]{{0,2}}(?:{_AND}\s|[\u05d5\u0648]-?)?"
+_JOINT = rf"[\s,]{{0,2}}(?:(?:{_AND}|con|com)\s|[\u05d5\u0648]-?)?"
 _END = r"(?:(?![^\W\d_])|(?-i:(?<=[\u2e80-\uffef])))"
 """The end of a word. Scripts of East Asia put no blanks between words."""
 _RUNS = re.compile(r"(?<!\d)\d{1,3}(?!\d)")

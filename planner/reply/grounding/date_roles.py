@@ -23,6 +23,8 @@ _MOST_DAYS = 60
 """Most days before the last one to choose that a text may ask for an answer by."""
 _NEAR = 48
 """Most characters between the words for a role and the date that has it."""
+_BESIDE = 2
+"""Most characters between a date and the words for its role right behind it, as German has them: "am 3. anreisen"."""
 
 
 def out_of_role(context: Context, relative: Iterable[Figure]) -> Iterator[Figure]:
@@ -31,25 +33,30 @@ def out_of_role(context: Context, relative: Iterable[Figure]) -> Iterator[Figure
     `relative`: its words for days such as "tomorrow".
     """
     sentence = context.sentence
+    dates = (one for one in sentence.figures if one.kind == "date")
+    ordered = sorted((*dates, *context.weekdays, *relative), key=lambda day: day.start)
+    if not ordered or sentence.is_question:
+        return
     said = sorted(
-        (match.end(), role)
+        (match.start(), match.end(), role)
         for role, pattern in words()["date_roles"].items()
         for match in spoken(pattern).finditer(sentence.whole, sentence.start, sentence.end)
     )
-    if not said or sentence.is_question:
-        return
-    known = _known(context.evidence.places, context.evidence.now.date())
-    found = [(end, role) for end, role in said if known.get(role)]
-    dates = (one for one in sentence.figures if one.kind == "date")
-    ordered = sorted((*dates, *context.weekdays, *relative), key=lambda day: day.start)
-    for number, (end, role) in enumerate(found):
-        stop = min(end + _NEAR, found[number + 1][0] if number + 1 < len(found) else sentence.end)
+    known = _known(context.evidence.places, context.evidence.now.date()) if said else {}
+    found = [one for one in said if known.get(one[2])]
+    for number, (start, end, role) in enumerate(found):
+        stop = min(end + _NEAR, found[number + 1][1] if number + 1 < len(found) else sentence.end)
         day = next((one for one in ordered if end <= one.start < stop and one.keys), None)
         between = sentence.whole[end : day.start] if day else ""
         if day is None or _BREAK.search(between) or (role == "night" and _NUMBER.search(between)):
             continue
-        if not any(set(day.keys) & set(implied(one)) for one in known[role]):
+        right_before = [one for one in ordered if one.end <= start <= one.end + _BESIDE]
+        if not any(_is_one_of(one, known[role]) for one in (day, *right_before)):
             yield day
+
+
+def _is_one_of(figure: Figure, days: Iterable[date]) -> bool:
+    return any(not set(figure.keys).isdisjoint(implied(day)) for day in days)
 
 
 def _known(places: Places, today: date) -> Mapping[str, set[date]]:

@@ -14,6 +14,7 @@ from turnloom.planner.reply.grounding.fields import parts_of
 from turnloom.planner.reply.grounding.labels import labels_of, stem, text_words
 from turnloom.planner.reply.grounding.lexicon import answer, spoken, words
 from turnloom.planner.reply.grounding.places import EvidencePlace
+from turnloom.planner.reply.grounding.text_segments import before_joint
 
 _SHORTEST, _SHORT = 4, 3
 _FREE = re.compile(r"[ -](?:free|frei|libre)(?![^\W\d_])", re.IGNORECASE)
@@ -84,7 +85,7 @@ def _is_affirmed(clause: str, start: int, end: int) -> bool:
         return not is_denied(clause)
     if is_free and tail is not None:
         return is_denied(f"{clause[:start]} {clause[tail.end() :]}")
-    return is_denied(f"{clause[: head.start() if head else start]} {clause[end:]}")
+    return is_denied(f"{clause[: head.start() if head else start]} {before_joint(clause[end:])}")
 
 
 @lru_cache

@@ -15,8 +15,10 @@ from turnloom.planner.reply.grounding.lexicon import either, spoken, words
 from turnloom.planner.reply.grounding.places import EAST_ASIAN, Element, EvidencePlace, Places, list_of
 from turnloom.planner.reply.grounding.sentences import Sentence
 
-_WORD = re.compile(r"[A-Za-z\d]+(?=[\u3040-\u30ff\u3400-\u9fff])|[^\W_]+")
-"""A word. A code ends where Japanese goes on without a blank."""
+_WORD = re.compile(
+    r"[A-Za-z\d]+(?=[\u3040-\u30ff\u3400-\u9fff])|[^\W_]+?(?<=[\u3040-\u30ff\u3400-\u9fff])(?=[A-Z]{2}\d)|[^\W_]+"
+)
+"""A word. A code begins and ends where Japanese goes on without a blank."""
 _INNERMOST = re.compile(r"(?<=\])[^\]]*$")
 
 COMMA = re.compile(r"[,;]\s")
@@ -224,6 +226,9 @@ def elements_of_claim(claim: Figure, sentence: Sentence, named: list[Mention]) -
         return frozenset()  # it is said of what is not named
     inside = _groups([mention for mention in named if start <= mention.start < end])
     before = _groups([mention for mention in named if mention.end <= start])
+    if not inside and sentence.whole[:start].rstrip(" ").endswith(";"):  # "; with a stop, B costs 90"
+        start, end = sentence.clause(end)
+        inside = _groups([mention for mention in named if start <= mention.start < end])
     return frozenset().union(*(inside or before))
 
 

@@ -258,7 +258,7 @@ def _hedges() -> dict[Direction, re.Pattern[str]]:
     # Longer words come first: "a little under" is not "under", and "just over" is not "over".
     return {
         direction: re.compile(
-            rf"(?-i:(?<![^\W\d_\u2e80-\uffef]))(?:{words()['hedges'][direction]})\s?(?:(?:the|a|de|die|a|of|to|auf)\s)?[^\w\s]{{0,2}}$",
+            rf"(?-i:(?<![^\W\d_\u2e80-\uffef]))(?:{words()['hedges'][direction]})\s?(?:(?:the|a|de|die|a|of|to|auf|po)\s)?[^\w\s]{{0,2}}$",
             re.IGNORECASE,
         )
         for direction in ("up", "down", "near")

@@ -31,6 +31,8 @@ _CLAUSE = re.compile(rf"(?:[^{_ENDS},\u3002\u3001]|[.,:](?=\S))+(?:[{_ENDS},\u30
 _GO_ON = ",:\u3001"
 """The ends of a clause behind which the sentence goes on."""
 _ADDRESS = re.compile(r"(?<!\S)\S{1,100}(?:://|@)\S{1,200}")
+_ASIDE = re.compile(r", (?:lui|elles?|eux|par contre|en revanche|en cambio|invece|dagegen|hingegen|however|though),")
+"""What stands between a name and what is said of it: "l'atelier, lui, coûte 55"."""
 _SAME = 2 / 3
 """The share of the words of a clause that another one has if both say the same of the same thing, or the opposite."""
 _PART = 1 / 2
@@ -54,6 +56,8 @@ class TextPolicy(NamedTuple):
     """All of them."""
     own: frozenset[str] = frozenset()
     """Those of a clause's own statement, without the one before it that says what it is about."""
+    aspects: frozenset[str] = frozenset()
+    """All aspects that the clause as a whole has."""
 
 
 class PoliciesOfText(NamedTuple):
@@ -67,7 +71,8 @@ class PoliciesOfText(NamedTuple):
 def policies_in(text: str) -> Iterator[TextPolicy]:
     """Yield the policies of a text. Questions state none, nor does a sentence from a condition or an exception on."""
     is_open, last, is_new = False, "", True
-    for clause in _CLAUSE.finditer(_ADDRESS.sub(lambda address: " " * len(address[0]), text)):
+    plain = _ADDRESS.sub(lambda address: " " * len(address[0]), text)
+    for clause in _CLAUSE.finditer(_ASIDE.sub(lambda aside: aside[0].replace(",", " "), plain)):
         said = clause[0][:_LONGEST]
         is_open = is_open or is_conditional(said) or spoken(words()["exceptions"]).search(said) is not None
         topic = ""
@@ -99,6 +104,8 @@ def is_contradicted(claim: TextPolicy, names: frozenset[str], known: Sequence[Po
 def _are_opposite(claim: TextPolicy, other: TextPolicy) -> bool:
     """Return whether one of two statements denies the other: "the tour costs 20" and "it is not refunded" do not."""
     is_of_part = claim.own.isdisjoint(other.about) or other.own.isdisjoint(claim.about)
+    denied, affirmed = (other, claim) if claim.is_so else (claim, other)
+    is_of_part = is_of_part or (bool(denied.aspects) and denied.aspects.isdisjoint(affirmed.aspects))
     return other.is_so is not claim.is_so and not (claim.aspect is None and is_of_part)
 
 
@@ -115,11 +122,17 @@ def _of(part: str, start: int, topic: str, last: str) -> Iterator[TextPolicy]:
 
     `last`: the one before it anywhere, which says what "it costs extra" is about.
     """
+    found = list(_aspects_of(part, start, topic, last))
     whole = tuple(forms for forms in _words_of(f"{topic} {part}") if any(map(_is_long, forms)))
     if len(whole) >= _FEWEST:
         itself = frozenset[str]().union(*(forms for forms in _words_of(part) if any(map(_is_long, forms))))
-        all_of_it = frozenset[str]().union(*whole)
-        yield TextPolicy(None, not is_negated(part), start, start + len(part), whole, all_of_it, itself)
+        all_of_it, aspects = frozenset[str]().union(*whole), frozenset(one.aspect for one in found if one.aspect)
+        yield TextPolicy(None, not is_negated(part), start, start + len(part), whole, all_of_it, itself, aspects)
+    yield from found
+
+
+def _aspects_of(part: str, start: int, topic: str, last: str) -> Iterator[TextPolicy]:
+    """Yield the policies of the aspects that a statement has, such as whether something is refunded."""
     for aspect, read in aspects_of_any().items() if not spoken(words()["of_offers"]).search(part) else ():
         for begin, piece in _pieces(part, f"{read['affirms']}|{read['denies']}"):
             affirmed = spoken(read["affirms"]).search(piece)

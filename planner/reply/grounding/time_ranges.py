@@ -31,8 +31,8 @@ def of_two_things(sentence: Sentence, places: Places) -> Iterator[Figure]:
 
 @lru_cache
 def _next_clause() -> re.Pattern[str]:
-    """Return the pattern of what parts two statements, such as ", and"."""
-    return re.compile(rf"[,;]\s(?:{either(words()['list_joints'])})\s", re.IGNORECASE)
+    """Return the pattern of what parts two statements: ", and", or a semicolon."""
+    return re.compile(rf";\s|,\s(?:{either(words()['list_joints'])})\s", re.IGNORECASE)
 
 
 def _things(time: Figure, places: Places) -> set[tuple[str, str]]:

@@ -45,7 +45,7 @@ _FIRST_OF_HALF = re.compile(
 )
 """The beginning of "1 to 2 pm", whose half of the day stands behind the end."""
 _CJK = re.compile(
-    r"(?P<half>午前|午後|오전|오후|朝|夜|夕方|晩|深夜)?\s?(?<![\d.,:])(?P<hour>[01]?\d|2[0-4])\s?[時시点](?![間간])"
+    r"(?:(?P<half>午前|午後|오전|오후|朝|夜|夕方|晩|深夜)[はの]?)?\s?(?<![\d.,:])(?P<hour>[01]?\d|2[0-4])\s?[時시点](?![間간])"
     r"(?:\s?(?:(?P<minute>[0-5]?\d)\s?[分분]|(?P<half_past>半|반)))?"
 )
 _FIRST_OF_RANGE = re.compile(

@@ -1,6 +1,6 @@
 """Weekdays that are said of a date: "on 26 November, which is a Friday"."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 from turnloom.planner.reply.grounding.days import coming
@@ -13,14 +13,15 @@ _NEAR = 8
 """Most characters between a weekday and a date behind it that belong together."""
 
 
-def misnamed_weekdays(sentence: Sentence, weekdays: Iterable[Figure], places: Places, today: date) -> Iterator[Figure]:
+def misnamed_weekdays(sentence: Sentence, weekdays: Sequence[Figure], places: Places, today: date) -> Iterator[Figure]:
     """Yield the weekdays of a sentence that are not those of the date before them, which they are said of."""
     dates = [one for one in sentence.figures if one.kind == "date"]
     for weekday in weekdays:
         before = [one for one in dates if one.end <= weekday.start]
         is_of_next = any(one.end > weekday.start and one.start <= weekday.end + _NEAR for one in dates)
         if before and not is_of_next and _is_of(before[-1], weekday, sentence):
-            days = list(_days(before[-1], places, today))
+            is_first = any(0 < other.start - weekday.end <= _NEAR for other in weekdays)  # of "Saturday and Sunday"
+            days = [day for one in before[-2 if is_first else -1 :] for day in _days(one, places, today)]
             said = {key[1] for key in weekday.keys}
             if days and said.isdisjoint(day.weekday() for day in days):
                 yield weekday

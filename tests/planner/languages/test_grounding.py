@@ -1,5 +1,6 @@
 """What the templates write in any language is read by the check of figures: dates, times, amounts, counts."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import cycle, islice
 from typing import Any
@@ -24,12 +25,7 @@ def test_a_templates_figures_have_their_sources(tag: str) -> None:
     """A figure that could not be traced would be left out of the reply."""
     language = spoken(tag)
 
-    refused = [
-        (name, *found)
-        for name in CHECKED
-        for inputs in samples(name, PROMPTS.get(name).inputs)
-        for found in _refused(name, inputs, language)
-    ]
+    refused = [(name, *found) for name, inputs in _cases(tag) for found in _refused(name, inputs, language)]
 
     assert refused == []
 
@@ -39,13 +35,8 @@ def test_how_many_a_template_leaves_out_is_its_own_count(tag: str) -> None:
     """Results list more than a reply does, and the template says how many, in words that the check need not know."""
     language = spoken(tag)
 
-    refused = [
-        (name, *found)
-        for name in CHECKED
-        for inputs in samples(name, PROMPTS.get(name).inputs)
-        if (longer := _lengthened(inputs)) != inputs
-        for found in _refused(name, longer, language)
-    ]
+    longer = [(name, longer) for name, inputs in _cases(tag) if (longer := _lengthened(inputs)) != inputs]
+    refused = [(name, *found) for name, inputs in longer for found in _refused(name, inputs, language)]
 
     assert refused == []
 
@@ -67,6 +58,14 @@ def test_a_limit_that_the_user_has_named_may_be_said(tag: str) -> None:
     evidence.add_result(found, ResultOrigin("step"))
 
     assert [(one.text, one.kind) for one in check(text, evidence).violations] == []
+
+
+def _cases(tag: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the templates with their inputs: the common ones, and of the special ones half, others in each language."""
+    for name in CHECKED:
+        for number, inputs in enumerate(samples(name, PROMPTS.get(name).inputs)):
+            if number == 0 or (number + TAGS.index(tag)) % 2:
+                yield name, inputs
 
 
 def _refused(name: str, inputs: dict[str, Any], language: Language) -> list[tuple[str, str]]:

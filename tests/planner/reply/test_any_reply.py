@@ -26,7 +26,7 @@ UNFIT = re.compile(r"[{}]|\[[\"\[]|\b(?:None|True|False|null|undefined|Undefined
 """JSON, Python, placeholders and names of fields."""
 CONTRADICTING = "generic"
 """The agent with all tools. Their samples contradict each other: one cancels what another says cannot be."""
-_MOST_SUBSETS = 16
+_MOST_SUBSETS = 12
 
 
 class _Silent:

@@ -39,6 +39,10 @@ def test_out_and_back(right: str, wrong: str) -> None:
         ("You check out on Tuesday, 8 December.", "You check out on Monday, 7 December."),
         ("Your last night is that of 7 December.", "Your last night is that of 8 December."),
         ("Anreise 4. Dezember, Abreise 8. Dezember.", "Anreise 4. Dezember, Abreise 6. Dezember."),
+        (
+            "Sie würden am 4. Dezember anreisen und am Dienstag, dem 8. Dezember, abreisen.",
+            "Sie würden anreisen am 5. Dezember.",
+        ),
     ],
 )
 def test_a_stay(right: str, wrong: str) -> None:

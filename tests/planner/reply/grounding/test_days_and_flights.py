@@ -44,6 +44,8 @@ WEATHER = {
         ("FI671 leaves at 13:20.", "FI670 leaves at 13:20."),
         ("FI671 costs £76.20.", "FI670 costs £76.20."),
         ("FI670 takes 7 hours 10 minutes.", "FI671 takes 7 hours 10 minutes."),
+        ("FI670は7時間10分、帰りのFI671は8時間20分です。", "FI670は7時間10分、帰りのFI671は7時間10分です。"),
+        ("El FI670 tarda 7 horas con 10 minutos.", "El FI670 tarda 8 horas con 20 minutos."),
     ],
 )
 def test_flights(right: str, wrong: str) -> None:

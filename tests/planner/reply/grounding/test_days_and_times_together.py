@@ -91,6 +91,15 @@ def test_a_weekday_before_a_number_is_another_day() -> None:
     assert refused("Ce serait le mardi 1er décembre, le jeudi 3 ou le lundi 7.", days) == []
 
 
+def test_two_weekdays_behind_two_dates() -> None:
+    """Each is that of one of them."""
+    course = {"text": "The course is on 27 and 28 March 2027 and costs £185 per person."}
+
+    assert refused("The course is on 27 and 28 March 2027, Saturday and Sunday.", course) == []
+    assert refused("The course is on 27 and 28 March 2027, Monday and Sunday.", course) != []
+    assert refused("The course is on 27 and 28 March 2027, Saturday and Monday.", course) != []
+
+
 @pytest.mark.parametrize(
     ("text", "minutes"),
     [
@@ -120,6 +129,12 @@ def test_lengths_in_words(text: str, minutes: int) -> None:
         ("I went ahead and put it in your calendar.", [], False),
         ("ההזמנה כבר בוצעה.", ["held"], False),
         ("Most rooms are already booked for May.", [], True),
+        ("Ich habe Ihnen das Zimmer gehalten.", ["held"], True),
+        ("Ich habe Ihnen das Zimmer gehalten.", [], False),
+        ("ما حجزت لك شيئاً حتى الآن.", [], True),
+        ("حجزت لك الغرفة.", [], False),
+        ("Farmers are paid within seven days.", [], True),
+        ("The deposit is paid.", [], False),
     ],
 )
 def test_deeds_that_no_call_has_done(reply: str, deeds: list[str], *, is_right: bool) -> None:

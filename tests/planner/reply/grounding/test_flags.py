@@ -52,6 +52,14 @@ def test_an_answer_behind_a_colon_belongs_to_the_name_before_it(reply: str, wron
     assert refused(reply, {"insurance": "no", "pets_allowed": False}) == wrong
 
 
+def test_another_denial_does_not_turn_the_first_into_its_opposite() -> None:
+    """It stands behind "and"."""
+    boats = {"options": [{"name": "Yabby Queen", "cancellable": False}, {"name": "Spoonbill", "cancellable": True}]}
+
+    assert refused("The Yabby Queen is not cancellable and Biscuit couldn't come aboard.", boats) == []
+    assert refused("The Spoonbill is not cancellable and Biscuit couldn't come aboard.", boats) != []
+
+
 def test_what_the_user_wants_differently_is_no_contradiction() -> None:
     """A reply may sum up a booking that is still to be made."""
     assert refused("- Insurance: Yes", {"insurance": "no"}, said="This time with insurance, please.") == []

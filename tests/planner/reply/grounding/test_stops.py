@@ -18,6 +18,10 @@ FLIGHTS = {
         ("Qantas QF120 is nonstop.", "Qantas QF120 is a one-stop flight."),
         ("Garuda GA718 has a stop in CGK.", "Garuda GA718 flies without a stop."),
         ("Qantas costs €184; Garuda, with a stop, €231.50.", "Qantas, with a stop, costs €184."),
+        (
+            "Qantas vuela directo por 184 EUR; con escala, Garuda sale en 231,50 EUR.",
+            "Garuda vuela con escala por 231,50 EUR; con escala, Qantas sale en 184 EUR.",
+        ),
         ("El de Qantas es directo.", "El de Qantas es con escala."),
         ("Mit Garuda gibt es einen Zwischenstopp.", "Mit Qantas gibt es einen Zwischenstopp."),
         ("O voo da Qantas é sem escalas.", "O voo da Garuda é sem escalas."),

@@ -140,6 +140,7 @@ AGENDA = {
         ("Um fünf vor halb drei geht es los.", "Um fünf nach halb drei geht es los."),
         ("It goes on until five to twelve.", "It goes on until ten to twelve."),
         ("You would be home after midnight.", "It begins at midnight."),
+        ("De ene begint om 9:20; de andere eindigt om 16:00.", "De ene begint om 9:20 en eindigt om 16:00."),
         ("Vrijdagochtend kan ook.", "Maandagochtend kan ook."),
     ],
 )
@@ -147,3 +148,11 @@ def test_times_as_people_say_them(right: str, wrong: str) -> None:
     """Minutes beside a half hour, behind "until", and the parts of days that Dutch writes with the weekday."""
     assert refused(right, AGENDA) == []
     assert refused(wrong, AGENDA) != []
+
+
+def test_a_part_of_the_day_before_a_japanese_hour() -> None:
+    """A particle may stand between."""
+    bath = {"opens": "06:00", "closes": "23:30"}
+
+    assert refused("朝は6時から、夜は11時半までです。", bath) == []
+    assert refused("夜の10時半までです。", bath) != []
