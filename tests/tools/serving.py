@@ -4,7 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from pytest_httpserver import HTTPServer
 
@@ -23,12 +23,15 @@ class LocalServer(HTTPServer):
 
 @contextmanager
 def answering_once(*parts: bytes, pause_s: float = 0) -> Iterator[str]:
-    """Answer one request with these bytes, pausing after each part, and hang up. Yield the URL."""
+    """Answer one request with these bytes, pausing after each part, and hang up. Yield the URL.
+
+    A client may hang up before.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:
             connection, _ = listener.accept()
-            with connection:
+            with connection, suppress(ConnectionError):
                 connection.recv(65_536)
                 for part in parts:
                     connection.sendall(part)
