@@ -90,7 +90,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "plans": _as_plan,
 }
 TAILS = ("", "1", "\0x")
-LONG, PAGE = 10_000, 30_000
+LONG, PAGE = 10_000, 20_000
 AT_MOST_S = 5.0
 """The limit of processor time, against hanging. Linear functions take hundredths of it."""
 SHARE = 0.1
@@ -136,7 +136,7 @@ def test_no_text_takes_long(reader: str) -> None:
 
 @pytest.mark.parametrize("every_second", [0, 1])
 def test_no_page_takes_long(every_second: int) -> None:
-    """A page of thirty thousand characters, which may become evidence, is read at once too."""
+    """A page of twenty thousand characters, which may become evidence, is read at once too."""
     take_long(_as_evidence, dict.fromkeys(PIECES[every_second::2], ""), PAGE)
 
 

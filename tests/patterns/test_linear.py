@@ -37,7 +37,7 @@ PLACES = (
     ("without.",),
 )
 FIRST, LONG, LONGER = 1_000, 4_000, 16_000
-AT_MOST_S = 0.4
+AT_MOST_S = 0.2
 """The limit of processor time for a text that is not the longest, against hanging."""
 NOTHING_S = 0.01
 STEEPEST = 8.0

@@ -34,6 +34,26 @@ def test_a_policy_of_the_thing_that_is_spoken_of(text: str, is_wrong: bool) -> N
     assert bool(refused(text, HOTELS)) == is_wrong
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("Le Chalet coûte 130 $ sans repas.", "La Suite coûte 180 $ sans repas."),
+        ("Chalet jest bez wyżywienia.", "Suite jest bez wyżywienia."),
+    ],
+)
+def test_without_meals_there_is_no_breakfast(right: str, wrong: str) -> None:
+    """The word that denies is a part of the phrase."""
+    rooms = {
+        "rooms": [
+            {"name": "Chalet", "breakfast": False, "price": 130},
+            {"name": "Suite", "breakfast": True, "price": 180},
+        ]
+    }
+
+    assert refused(right, rooms) == []
+    assert refused(wrong, rooms) != []
+
+
 def test_each_name_of_a_thing_names_it() -> None:
     """A flight is named by its airline alone, also by one of short words."""
     assert refused("The El Al fare is refundable.", FLIGHTS) == []

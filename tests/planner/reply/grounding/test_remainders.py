@@ -56,6 +56,14 @@ SAID = "We can spend 2,400 dollars on flights and hotel"
             "All in all the Harbour Lantern comes to a little over AUD 730.",
         ),
         (
+            "Going with Qantas and returning with Jetstar would be roughly AUD 770.",
+            "Going with Qantas and returning with Jetstar would be roughly AUD 680.",
+        ),
+        (
+            "Qantas de ida y Jetstar de vuelta sale en AUD 765.50, AUD 134 menos que Qantas ida y vuelta.",
+            "Qantas de ida y Jetstar de vuelta sale en AUD 756.50.",
+        ),
+        (
             "Qantas both ways is just under AUD 900.",
             "Qantas both ways is just under AUD 700.",
         ),

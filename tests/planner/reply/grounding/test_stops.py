@@ -25,6 +25,7 @@ FLIGHTS = {
         ("El de Qantas es directo.", "El de Qantas es con escala."),
         ("Mit Garuda gibt es einen Zwischenstopp.", "Mit Qantas gibt es einen Zwischenstopp."),
         ("O voo da Qantas é sem escalas.", "O voo da Garuda é sem escalas."),
+        ("رحلة Qantas دون توقف.", "رحلة Garuda دون توقف."),
         ("Qantasは直行便です。", "Garudaは直行便です。"),
     ],
 )

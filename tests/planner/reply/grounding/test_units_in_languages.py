@@ -27,6 +27,7 @@ REPORT = {
         ("2,5 mld euro", 2_500_000_000),
         ("nonante-neuf euros", 99),
         ("septante-neuf millions d'euros", 79_000_000),
+        ("خمسا وأربعين يورو", 45),
     ],
 )
 def test_scales(text: str, value: int) -> None:
