@@ -26,7 +26,7 @@ _AROUND, _CLOSE = 24, 20
 _FEWEST_SUMMED, _MOST_SUMMED = 3, 6
 _FEWEST_PARTS, _MOST_PARTS = 2, 12
 _COLON = re.compile(r" ?[:\uff1a]")
-_COUNTED = re.compile(r"(?<![\d.,:])(?P<count>[1-9]\d?)(?: [^\W\d_]{1,16}){1,3} $")
+_COUNTED = re.compile(r"(?<![\d.,:])(?P<count>[1-9]\d?) (?P<unit>[^\W\d_]{1,16})(?: [^\W\d_]{1,16}){0,2} $")
 """The number of things before what one of them costs."""
 _FACTOR = re.compile(r"\d+")
 _FACTORS_BEFORE = re.compile(r"(?:(?<![\d.,:])\d{1,2}(?: ?[^\W\d_]{1,16})? ?[\u00d7x*\u00b7] ?){1,3}$")
@@ -198,7 +198,8 @@ def _adding_up(figure: Figure, parts: Sequence[Figure], text: str = "") -> str:
 def _times_of(part: Figure, parts: Sequence[Figure], text: str) -> int:
     """Return how often an amount counts, as the text around it says: "2 adults at 720", "2 * 5 * 2.80", "24 x 3"."""
     begin = max((0, part.start - _AROUND, *(one.end for one in parts if one.end <= part.start)))
-    if counted := _COUNTED.search(text, begin, part.start):
+    counted = _COUNTED.search(text, begin, part.start)
+    if counted and not spoken(words()["ages"]).fullmatch(counted["unit"]):  # "the child of 11 years"
         return int(counted["count"])
     before = text[begin : part.start].rstrip()
     for times, said in words()["multiplied"].items():

@@ -233,7 +233,8 @@ def _is_unheard(claim: Figure, context: Context, derived: Mapping[int, str]) -> 
     assert isinstance(value, Decimal)
     if not places.small or value in places.small | places.said_counts or sentence.rounding(claim):
         return False
-    if any(sentence.says(kind) for kind in ("sums", "differences")) or is_factor(value, derived):
+    is_sum = is_sum_of_people(("count", "guest", value), places)
+    if is_sum or any(sentence.says(kind) for kind in ("sums", "differences")) or is_factor(value, derived):
         return False
     if sentence.says("further") and any(value < length for length in places.values("count", "item")):
         return False

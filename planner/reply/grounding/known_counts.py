@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
+from itertools import pairwise
 
 from turnloom.planner.reply.grounding.context import Context
 from turnloom.planner.reply.grounding.figures import Figure, Key
@@ -52,7 +53,8 @@ def is_elliptical(keys: tuple[Key, ...], places: Places) -> bool:
 
 def is_factor(value: Decimal, derived: Mapping[int, str]) -> bool:
     """Return whether an amount of the sentence was found by multiplying or dividing by a number."""
-    return any(path.endswith((f"* {value:f}", f"/ {value:f}")) for path in derived.values())
+    factors = (("*", f"{value:f}"), ("/", f"{value:f}"))
+    return any(pair in factors for path in derived.values() for pair in pairwise(path.split(" ")))
 
 
 def known_values(key: Key, places: Places, elements: frozenset[Element] = frozenset()) -> set[Decimal]:

@@ -62,6 +62,26 @@ def test_a_stay_with_what_is_paid_each_night() -> None:
     assert refused(text.format(436), ROOM, CATS) != []
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (
+            "For the four of you it comes to €55: two adults at €18 and two children at €9.50.",
+            "For the four of you it comes to €57: two adults at €18 and two children at €9.50.",
+        ),
+        (
+            "Cela fait 45,50 €: deux adultes à 18 € et l'enfant de 11 ans à 9,50 €.",
+            "Cela fait 54,50 €: deux adultes à 18 € et l'enfant de 11 ans à 9,50 €.",
+        ),
+        ("That's for the four of you.", "That's for the eleven of you."),
+    ],
+)
+def test_a_bill_that_is_listed(right: str, wrong: str) -> None:
+    """How many pay a fare stands before it, and an age is not how many pay."""
+    assert refused(right, TOUR, PARTY) == []
+    assert refused(wrong, TOUR, PARTY) != []
+
+
 def test_a_crowd_takes_no_longer() -> None:
     """Results may say any number of people."""
     crowd = {"adults": 10**9, "children": 10**9, "nights": 10**6}

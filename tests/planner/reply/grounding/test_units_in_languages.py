@@ -28,6 +28,7 @@ REPORT = {
         ("nonante-neuf euros", 99),
         ("septante-neuf millions d'euros", 79_000_000),
         ("خمسا وأربعين يورو", 45),
+        ("septante et une euros", 71),
     ],
 )
 def test_scales(text: str, value: int) -> None:
