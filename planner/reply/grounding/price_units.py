@@ -7,8 +7,13 @@ from turnloom.planner.reply.grounding.lexicon import spoken, words
 
 LONGEST = 40
 """Most characters behind an amount that are read."""
-_END = re.compile(r"[;:.!?()\n\u060c\u061b\u061f](?:\s|$)|[\u3001\u3002\uff0c\uff1b]|\d|[$\u20ac\u00a3\u20aa\u20b9]")
-"""The end of what is said of an amount: that of the clause, or the next number."""
+_BEFORE_PARTY = ("the", "for", "für", "pour", "vous", "los", "las", "voor", "jullie", "per")
+_NUMBER = "".join(rf"(?<!{word} )" for word in _BEFORE_PARTY) + r"\d|\d\d"
+_END = re.compile(
+    rf"[;:.!?()\n\u060c\u061b\u061f](?:\s|$)|[\u3001\u3002\uff0c\uff1b]|,\s(?=(?:\w+ ){{1,2}}\d)|{_NUMBER}"
+    r"|[$\u20ac\u00a3\u20aa\u20b9]"
+)
+"""The end of what is said of an amount: that of the clause, or the next number that is not how many pay it."""
 
 
 @lru_cache(maxsize=4096)
