@@ -169,7 +169,7 @@ def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, tuple[Key, 
         word = None if is_beside and aspect == "free" and affirmed is None else word
         if word is not None:
             is_found = True
-            so = has_negation and is_negated(_without_others(_up_to_joint(text, word.end()), topic))
+            so = has_negation and is_negated(_without_others(up_to_joint(text, word.end()), topic))
             yield word.start(), word.end(), (("flag", name, aspect, (affirmed is not None) != so),)
         elif named and has_negation and about["denied"] == aspect and (aspect != "exists" or _lacks(text, named)):
             yield named.start(), named.end(), (("flag", name, aspect, False),)
@@ -182,10 +182,10 @@ def aspects_of_any() -> dict[str, dict[str, str]]:
 
 def is_so(clause: str, word: re.Match[str]) -> bool:
     """Return whether a clause says what a word of it says, and does not deny it."""
-    return not (is_of_price(clause, word.start()) or is_negated(_up_to_joint(clause, word.end())))
+    return not (is_of_price(clause, word.start()) or is_negated(up_to_joint(clause, word.end())))
 
 
-def _up_to_joint(text: str, end: int) -> str:
+def up_to_joint(text: str, end: int) -> str:
     """Return a clause up to the "and" behind a place: what is denied there may be of something else."""
     joint = joint_of_words().search(text, end)
     return text[: joint.start()] if joint else text

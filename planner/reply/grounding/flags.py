@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from turnloom.planner.reply.grounding.assertions import is_conditional, is_denied, is_of_price, statements
+from turnloom.planner.reply.grounding.assertions import is_conditional, is_denied, is_of_price, statements, up_to_joint
 from turnloom.planner.reply.grounding.fields import parts_of
 from turnloom.planner.reply.grounding.labels import labels_of, stem, text_words
 from turnloom.planner.reply.grounding.lexicon import answer, spoken, words
 from turnloom.planner.reply.grounding.places import EvidencePlace
-from turnloom.planner.reply.grounding.text_segments import before_joint
 
 _SHORTEST, _SHORT = 4, 3
 _FREE = re.compile(r"[ -](?:free|frei|libre)(?![^\W\d_])", re.IGNORECASE)
@@ -85,7 +84,7 @@ def _is_affirmed(clause: str, start: int, end: int) -> bool:
         return not is_denied(clause)
     if is_free and tail is not None:
         return is_denied(f"{clause[:start]} {clause[tail.end() :]}")
-    return is_denied(f"{clause[: head.start() if head else start]} {before_joint(clause[end:])}")
+    return is_denied(f"{clause[: head.start() if head else start]} {up_to_joint(clause, end)[end:]}")
 
 
 @lru_cache

@@ -19,7 +19,7 @@ _END = re.compile(
 @lru_cache(maxsize=4096)
 def units_in(behind: str) -> dict[str, str]:
     """Return what an amount is for, by kind, such as who pays it: `{"who": "person", "way": "one"}`."""
-    said = _END.split(behind[:LONGEST], maxsplit=1)[0]
+    said = _own(behind)
     found: dict[str, str] = {}
     for kind, units in words()["price_units"].items():
         matches = [(match.start(), unit) for unit, spelt in units.items() if (match := spoken(spelt).search(said))]
@@ -33,4 +33,11 @@ def are_unlike(one: str, other: str) -> bool:
     known, said = units_in(other), units_in(one)
     if "who" in said and "who" not in known and known and known.get("way") != "both":
         return True  # "per trip", or "a night", is for everybody
+    if known.get("who") == "person" and "who" not in said and spoken(words()["for_all"]).search(_own(one)):
+        return True
     return any(known.get(kind, unit) != unit for kind, unit in said.items())
+
+
+def _own(behind: str) -> str:
+    """Return the words behind an amount that say something of it."""
+    return _END.split(behind[:LONGEST], maxsplit=1)[0]

@@ -121,11 +121,6 @@ def joint_in(text: str, start: int, end: int) -> bool:
     return _joint().search(text, start, end) is not None
 
 
-def before_joint(text: str) -> str:
-    """Return a text up to its first "and"."""
-    return _joint().split(text, maxsplit=1)[0]
-
-
 @lru_cache
 def _joint() -> re.Pattern[str]:
     joints = either(map(re.escape, words()["list_joints"]))
